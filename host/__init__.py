@@ -1,0 +1,1 @@
+"""The host: a model proposes, policy disposes, a person consents, the journal remembers."""
