@@ -1,0 +1,94 @@
+"""What people are shown, as frozen data: a card is a pure function of one of these (spec B2).
+
+Assembled by `host.facade` from journal and rows; this module refuses to know how they are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from host.types import Flag, Outcome, Question, Run, ServerHealth, StopReason, Ticket, TicketState, Tool, ToolCallRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TicketView:
+    """The channel's card: the ticket, where it stands, and what waits for whom. `line` says in words what happens now."""
+
+    ticket: Ticket
+    state: TicketState
+    run: Run | None
+    line: str
+    waiting: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionView:
+    """A consent, input request, changed tool or may-have-run card.
+
+    `outcome` is what became of the call after the decision, None while it has none. `headline` is the one line that says
+    what would happen. `earlier` holds the ticket's calls so far, `server_claims` the server's own name, its claim alone.
+    """
+
+    question: Question
+    ticket: Ticket
+    headline: str
+    outcome: Outcome | None = None
+    earlier: tuple[ToolCallRecord, ...] = ()
+    server_claims: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftView:
+    """The draft card (spec B5): a sign-off question with the reply as the customer would get it and the log of what ran.
+
+    `delivery` is "" before Send, else "sending", "sent", "unknown" or "failed", with `receipt` in words.
+    """
+
+    question: Question
+    ticket: Ticket
+    text: str
+    flags: tuple[Flag, ...]
+    calls: tuple[ToolCallRecord, ...]
+    stop_reason: StopReason
+    delivery: str = ""
+    receipt: str = ""
+    on_flag: str = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressView:
+    """A queue run's one message (spec B6). Counts are tickets; `outcomes` counts calls by outcome."""
+
+    id: str
+    started_by: str
+    total: int
+    worked: int
+    waiting: int
+    running: bool
+    stopped_by: str = ""
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """What `/deskhand status` says."""
+
+    tickets: Mapping[str, int]
+    open_questions: tuple[Question, ...]
+    servers: tuple[ServerHealth, ...]
+    frozen: tuple[str, ...]
+    running: ProgressView | None
+    model: str
+    off: tuple[Tool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A command's answer in words; `ok` is False when nothing was done."""
+
+    ok: bool
+    words: str
+
+
+Card = TicketView | QuestionView | DraftView | ProgressView
