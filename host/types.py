@@ -288,6 +288,17 @@ class Run:
     cancelled: bool = False
     fence: int = 0
     queue_run: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A tool's pinned definition (spec H7). `why` is empty, or what the lint or the change said."""
+
+    digest: str
+    definition: Mapping[str, Json]
+    accepted: bool
+    why: str = ""
 
 
 # What a server's answer to a call may be.

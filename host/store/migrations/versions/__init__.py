@@ -1,0 +1,1 @@
+"""Database shapes of each release, in order."""
