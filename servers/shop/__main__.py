@@ -1,0 +1,94 @@
+"""`python -m servers.shop api|mcp`: the process edge of the shop. Logs go to stderr, and only what went wrong.
+
+python -m servers.shop api --database PATH --port N
+python -m servers.shop mcp (--database PATH | --api URL) [--http --port N]
+"""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx2
+import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import ASGIApp
+
+from servers.shop.api import build_api
+from servers.shop.auth import TokenFile
+from servers.shop.client import ShopApi
+from servers.shop.server import HttpAuth, build_server
+from servers.shop.settings import SettingsError, shop_settings, state_key
+
+LOOPBACK = "127.0.0.1"
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="shop: %(levelname)s %(name)s: %(message)s")
+    try:
+        if arguments.role == "api":
+            app = build_api(shop_settings(arguments.database, os.environ))
+            anyio.run(_serve_http, app, arguments.port)
+        else:
+            anyio.run(_serve_mcp, arguments)
+    except SettingsError as error:
+        print(f"shop: {error}", file=sys.stderr)
+        return 2
+    except SQLAlchemyError as error:
+        print(f"shop: the database can't be used ({type(error).__name__}): check the path given", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m servers.shop", description="The kitchen and garden shop.")
+    roles = parser.add_subparsers(dest="role", required=True)
+    api = roles.add_parser("api", help="the HTTP API over the database")
+    api.add_argument("--database", help="SQLite file, created and seeded when empty (or SHOP_DATABASE)")
+    api.add_argument("--port", type=int, required=True)
+    mcp = roles.add_parser("mcp", help="the MCP server, over stdio unless --http is given")
+    mcp.add_argument("--database", help="mount the API over this file in the same process (or SHOP_DATABASE)")
+    mcp.add_argument("--api", help="reach the API at this URL instead (or SHOP_API)")
+    mcp.add_argument("--http", action="store_true", help="Streamable HTTP at http://127.0.0.1:PORT/mcp")
+    mcp.add_argument("--port", type=int, default=8931)
+    return parser
+
+
+async def _serve_mcp(arguments: argparse.Namespace) -> None:
+    async with _api(arguments) as api:
+        key = state_key(arguments.database, os.environ)
+        if not arguments.http:
+            await build_server(api, key).run_stdio_async()
+            return
+        tokens = os.environ.get("SHOP_TOKENS_FILE")
+        url = f"http://{LOOPBACK}:{arguments.port}"
+        server = build_server(api, key, HttpAuth(TokenFile(Path(tokens)), url) if tokens else None)
+        await _serve_http(server.streamable_http_app(host=LOOPBACK), arguments.port)
+
+
+@asynccontextmanager
+async def _api(arguments: argparse.Namespace) -> AsyncIterator[ShopApi]:
+    """The API at --api or SHOP_API, else the same app in this process, spoken to in HTTP all the same."""
+    url = arguments.api or (None if arguments.database else os.environ.get("SHOP_API"))
+    if url:
+        transport: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport()
+    else:
+        transport = httpx2.ASGITransport(build_api(shop_settings(arguments.database, os.environ)))
+    async with httpx2.AsyncClient(transport=transport, base_url=url or "http://shop", timeout=30.0) as http:
+        yield ShopApi(http)
+
+
+async def _serve_http(app: ASGIApp, port: int) -> None:
+    config = uvicorn.Config(app, host=LOOPBACK, port=port, log_level="warning", access_log=False)
+    await uvicorn.Server(config).serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
