@@ -1,7 +1,7 @@
 """There is one path to a tool call: `host.sessions` defines it, `host.dispatch` uses it, and no other line even names it.
 
-What stands under the sessions (`host.transports`, `host.replies`) may name the protocol's words; the import contract "wire" sees to
-it that only the sessions reach them.
+What stands under the sessions (a connection, its transport, its replies) may name the protocol's words; the import contract "wire"
+sees to it that only the sessions reach them.
 
 The names below are reserved in bot, host and models: as an attribute (called, aliased or passed on as a bound method), as a
 class pattern's field, and as a word handed to `getattr` and its kind. What this can't see is in ARCHITECTURE.md.
@@ -14,7 +14,10 @@ import pytest
 
 DEFINED, USED = "host/sessions.py", "host/dispatch.py"
 CALL = "call"
-UNDER = {DEFINED, "host/transports.py", "host/replies.py"}
+READ = "read_resource"
+#: Reserved name → who may reach for it besides its definition. The catalogue reads what stands in every prompt (spec H23).
+USERS = {CALL: {USED}, READ: {USED, "host/catalog.py"}}
+UNDER = {DEFINED, "host/connection.py", "host/transports.py", "host/replies.py"}
 #: The protocol's own ways to a call: only the sessions and what stands under them may name these, even as text.
 WIRE = {"call_tool", "send_request", "tools/call"}
 REACHING = {"getattr", "attrgetter", "methodcaller", "__getattribute__", "__getattr__", "getattr_static", "hasattr"}
@@ -55,10 +58,10 @@ def is_wire(node: ast.AST) -> bool:
     return any(name in WIRE for name in names_in(node))
 
 
-def reaches(module: ast.Module) -> Iterator[int]:
-    """Lines that reach for the sessions' call."""
+def reaches(module: ast.Module, reserved: str) -> Iterator[int]:
+    """Lines that reach for one of the sessions' methods."""
     for node in ast.walk(module):
-        if CALL in names_in(node):
+        if reserved in names_in(node):
             yield node.lineno
 
 
@@ -79,8 +82,9 @@ def second_paths(tree) -> list[str]:
     """Every line that could be another path, as "file:line what"."""
     found = []
     for name, module in tree.parsed("bot", "host", "models"):
-        if name not in (DEFINED, USED):
-            found += [f"{name}:{line} reaches for .{CALL}" for line in reaches(module)]
+        for reserved, users in USERS.items():
+            if name not in UNDER | users:
+                found += [f"{name}:{line} reaches for .{reserved}" for line in reaches(module, reserved)]
         if name not in UNDER:
             found += [f"{name}:{line} names the protocol's call" for line in wires(module)]
         found += [f"{name}:{line} hides a name" for line in blinds(module)]
@@ -100,8 +104,8 @@ def test_the_path_itself_is_found(tree):
         if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef) and node.name == CALL
     ]
     assert definitions, f"{DEFINED} defines no {CALL}"
-    assert list(wires(modules[DEFINED])), f"{DEFINED} never speaks to a server"
-    assert list(reaches(modules[USED])), f"{USED} never calls"
+    assert [name for name in UNDER if list(wires(modules[name]))], "nothing under the sessions speaks to a server"
+    assert list(reaches(modules[USED], CALL)), f"{USED} never calls"
 
 
 PLANTED = {
@@ -115,6 +119,7 @@ PLANTED = {
     "a class pattern": "def f(s):\n    match s:\n        case object(call=g):\n            return g",
     "the instance's dictionary": "def f(s): return s.__dict__['call']",
     "vars": "def f(s): return vars(s)['call']",
+    "a read of a resource": "async def f(s): return await s.read_resource('shop', 'shop://x')",
     "the SDK's method": "async def f(c): return await c.call_tool('x')",
     "the SDK's request": "async def f(c): return await c.session.send_request(None)",
     "the method's name in JSON": "BODY = {'jsonrpc': '2.0', 'method': 'tools/call'}",
@@ -123,7 +128,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("room", ["host/loop.py", "host/catalog.py", "bot/wiring.py", "models/scripted.py"])
+@pytest.mark.parametrize("room", ["host/loop.py", "host/questions.py", "bot/wiring.py", "models/scripted.py"])
 @pytest.mark.parametrize("source", PLANTED.values(), ids=PLANTED.keys())
 def test_a_planted_second_path_is_found(tmp_path, tree, room, source):
     planted = type(tree)(tmp_path)
