@@ -1,0 +1,255 @@
+"""May this call run: allow, ask or deny, by the operator's rules (spec H8).
+
+Pure: a call, where its arguments came from and what already ran go in, a verdict comes out.  Refuses to know who answers,
+what a card looks like, and whether the sender is verified.  Everything doubtful is decided for the stricter side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Final, Literal, assert_never
+
+from host.config import Decision, PolicyRule
+from host.errors import ConfigError
+from host.types import Fact, Json, Tool
+
+STRICTNESS: Final[Mapping[Decision, int]] = {"allow": 0, "ask": 1, "deny": 2}
+Operator = Literal[">", ">=", "<", "<=", "==", "!=", "in"]
+
+_CONDITION = re.compile(r"\s*(>=|<=|==|!=|>|<|in(?=\s))\s*(.*?)\s*", re.DOTALL)
+# Three decimals after a nonzero whole part ("2.614") may be a thousand: such a text is no number.
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.(?:[0-9]{1,2}|[0-9]{4,12}))?|-?0\.[0-9]{1,12}")
+_WORDS = re.compile(
+    r"[^\W\d][\w@/.:#-]*(?: [\w@/.:#-]+)*"
+)  # starts with a letter: "150 EUR" and "1e3" are neither number nor word
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What already ran, by full tool name: calls in this ticket, and calls of all tickets today.
+
+    `today["amount"]` is the money that today's effects moved, in the record's currency; leave it out when it is not known.
+    """
+
+    ticket: Mapping[str, int] = field(default_factory=dict)
+    today: Mapping[str, int | float | Decimal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`rule_number` counts from 1 in the file's order; None when no rule matched. `why` is one sentence in words."""
+
+    decision: Decision
+    rule_number: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    operator: Operator
+    wanted: tuple[str | Decimal, ...]
+
+
+def check(
+    rules: Sequence[PolicyRule],
+    tools: Collection[str],
+    parameters: Mapping[str, Collection[str]],
+    grounded: Collection[str],
+) -> None:
+    """Raise ConfigError for a rule that could not do what it says (spec H8).
+
+    `tools` are all full names, those of `desk` included; `parameters` each tool's parameters; `grounded` the identifiers that
+    have a record (spec H9).
+    """
+    for number, rule in enumerate(rules, start=1):
+        matching = [tool for tool in tools if fnmatchcase(tool, rule.tool)]
+        if not matching:
+            raise _refuse(number, rule, f'no tool matches "{rule.tool}"; there are {_listed(tools)}')
+        known = {name for tool in matching for name in parameters.get(tool, ())}
+        for name, text in rule.when.items():
+            try:
+                _check_field(name, tools, known, grounded)
+                _read(text)
+            except ConfigError as error:
+                raise _refuse(number, rule, str(error)) from None
+
+
+def decide(
+    tool: Tool, arguments: Mapping[str, Json], provenance: Mapping[str, Fact], history: History, rules: Sequence[PolicyRule]
+) -> Verdict:
+    """The strictest matching rule; ask when none matches (spec H8).
+
+    A condition whose field is missing or can't be compared counts as true in a deny or ask rule and as false in an allow rule.
+    A tool of class effect, or one whose server says that it is not read-only, is allowed by a rule that names it, never by a
+    pattern.
+    """
+    best: Verdict | None = None
+    named = False
+    for number, rule in enumerate(rules, start=1):
+        if not fnmatchcase(tool.name, rule.tool):
+            continue
+        unclear = _unmet(rule, arguments, provenance, history)
+        if unclear is None:
+            continue
+        named = named or (rule.decision == "allow" and rule.tool == tool.name)
+        if best is None or STRICTNESS[rule.decision] > STRICTNESS[best.decision]:
+            best = Verdict(rule.decision, number, _why(number, rule, unclear))
+    if best is None:
+        return Verdict("ask", None, f"no rule of the policy speaks of {tool.name}")
+    if best.decision == "allow" and not named and (reason := _not_by_pattern(tool)):
+        return Verdict("ask", best.rule_number, f"{best.why}; but {reason}, and only a rule that names it may allow it")
+    return best
+
+
+def _not_by_pattern(tool: Tool) -> str:
+    if tool.effect == "effect":
+        return f"{tool.name} is of class effect"
+    if tool.read_only_hint is False:  # a server's hint only makes it stricter; True or none loosens nothing
+        return f"its server says that {tool.name} changes something"
+    return ""
+
+
+def _unmet(
+    rule: PolicyRule, arguments: Mapping[str, Json], provenance: Mapping[str, Fact], history: History
+) -> tuple[str, ...] | None:
+    """None: the rule does not match. Otherwise the fields that could not be judged and count because it is not an allow."""
+    unclear = []
+    for name, text in rule.when.items():
+        holds = _holds(text, _value(name, arguments, provenance, history))
+        if holds is False or (holds is None and rule.decision == "allow"):
+            return None
+        if holds is None:
+            unclear.append(name)
+    return tuple(unclear)
+
+
+def _value(name: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fact], history: History) -> Json:
+    """The value of a condition's field; None when there is none."""
+    first, _, rest = name.partition(".")
+    match first:
+        case "ticket" if rest == "calls":
+            return sum(history.ticket.values())
+        case "ticket" if rest:
+            return history.ticket.get(rest, 0)
+        case "today" if rest == "amount":
+            return history.today.get(rest)
+        case "today" if rest:
+            return history.today.get(rest, 0)
+    if not rest:
+        return arguments.get(first)
+    value: Json = provenance[first].record if first in provenance else arguments.get(first)
+    for part in rest.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _holds(text: str, value: Json) -> bool | None:
+    """Whether a condition is met; None when it can't be said."""
+    try:
+        condition = _read(text)
+    except ConfigError:
+        return None
+    answers = [_compare(condition.operator, value, wanted) for wanted in condition.wanted]
+    return True if True in answers else None if None in answers else False
+
+
+def _compare(operator: Operator, value: Json, wanted: str | Decimal) -> bool | None:
+    if isinstance(wanted, str):
+        word = _word(value)
+        if word is None:
+            return None
+        return (word != wanted) if operator == "!=" else (word == wanted)
+    number = _number(value)
+    if number is None:
+        return None
+    match operator:
+        case ">":
+            return number > wanted
+        case ">=":
+            return number >= wanted
+        case "<":
+            return number < wanted
+        case "<=":
+            return number <= wanted
+        case "==" | "in":
+            return number == wanted
+        case "!=":
+            return number != wanted
+        case _:
+            assert_never(operator)
+
+
+def _word(value: Json) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Json) -> Decimal | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return Decimal(value) if _NUMBER.fullmatch(value) else None
+    if isinstance(value, int | Decimal):
+        number = Decimal(value)
+    elif isinstance(value, float):
+        number = Decimal(repr(value))  # 0.1 as written, not its binary neighbour
+    else:
+        return None
+    return number if number.is_finite() else None
+
+
+def _read(text: str) -> _Condition:
+    """ "> 150", "!= EUR", "in lost, damaged"; ConfigError for anything else."""
+    found = _CONDITION.fullmatch(text)
+    if not found or not found[2]:
+        raise ConfigError(f'"{text}" is no condition: write an operator (> >= < <= == != in) and a value, such as "> 150"')
+    operator: Operator = found[1]  # type: ignore[assignment]  # the pattern holds exactly these
+    wanted = tuple(_wanted(part.strip()) for part in (found[2].split(",") if operator == "in" else [found[2]]))
+    if operator in (">", ">=", "<", "<=") and not isinstance(wanted[0], Decimal):
+        raise ConfigError(f'"{text}" compares with a word: {operator} needs a plain number, such as "{operator} 150"')
+    return _Condition(operator, wanted)
+
+
+def _wanted(text: str) -> str | Decimal:
+    if _NUMBER.fullmatch(text):
+        return Decimal(text)
+    if _WORDS.fullmatch(text):
+        return text
+    raise ConfigError(f'the value "{text}" can\'t be read: write a plain number (150 or 150.00) or a word without quotes')
+
+
+def _check_field(name: str, tools: Collection[str], known: Collection[str], grounded: Collection[str]) -> None:
+    first, _, rest = name.partition(".")
+    if first in ("ticket", "today"):
+        words = {"ticket": "calls", "today": "amount"}
+        if rest != words[first] and rest not in tools:
+            raise ConfigError(f'"{name}" names nothing: write {first}.{words[first]} or {first}. and a tool of {_listed(tools)}')
+    elif first not in known:
+        raise ConfigError(f'"{name}": no tool that this rule matches has a parameter "{first}"; there are {_listed(known)}')
+    elif "." in name and first not in grounded:
+        raise ConfigError(f'"{name}": "{first}" is no identifier, so it has no record; identifiers are {_listed(grounded)}')
+    elif not all(name.split(".")):
+        raise ConfigError(f'"{name}" has an empty part')
+
+
+def _refuse(number: int, rule: PolicyRule, problem: str) -> ConfigError:
+    return ConfigError(f"policy rule {number} ({_content(rule)}): {problem}")
+
+
+def _content(rule: PolicyRule) -> str:
+    when = " and ".join(f"{name} {text}" for name, text in rule.when.items())
+    return f"{rule.decision} {rule.tool}" + (f" when {when}" if when else "")
+
+
+def _why(number: int, rule: PolicyRule, unclear: tuple[str, ...]) -> str:
+    text = f"rule {number} ({_content(rule)})" + (f": {rule.why}" if rule.why else "")
+    return text + (f"; it counts because {' and '.join(unclear)} can't be judged" if unclear else "")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
