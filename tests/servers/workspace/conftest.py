@@ -107,7 +107,8 @@ def _foreign(desk: Desk) -> AsyncApp:
             await ack(response_action="errors", errors={"dish": "Not edible."})
             return
         await ack()
-        text = f"{body['user']['name']} orders {values['dish']['dish']['value']}, {values['size']['size']['selected_option']['value']}"
+        size = values["size"]["size"]["selected_option"]["value"]
+        text = f"{body['user']['name']} orders {values['dish']['dish']['value']}, {size}"
         await client.chat_update(channel="C_SUPPORT", ts=view["private_metadata"], text=text)
 
     return app

@@ -34,9 +34,7 @@ async def test_a_slash_command_a_button_and_a_modal_work_from_end_to_end(desk, f
 async def test_a_click_that_nobody_listens_to_is_told_to_the_clicker(desk, foreign):
     client = desk.client()
     button = {"type": "button", "action_id": "nobody", "text": {"type": "plain_text", "text": "Press"}}
-    posted = await client.chat_postMessage(
-        channel="C_SUPPORT", text="x", blocks=[{"type": "actions", "elements": [button]}]
-    )
+    posted = await client.chat_postMessage(channel="C_SUPPORT", text="x", blocks=[{"type": "actions", "elements": [button]}])
     unconnected = await desk.do("click", user="U_LEA", ts=posted["ts"], action_id="nobody")
     assert unconnected["error"] == "undelivered"
     async with desk.running(foreign(desk)):
