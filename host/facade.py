@@ -1,44 +1,321 @@
-"""The host's front door: what listeners, the mailroom and the commands may ask of it.  (Being written; signatures are fixed.)"""
+"""The host's front door: what listeners, the mailroom and the commands may ask of it.
+
+Every permission is decided here or in `questions`; whoever calls only brings an `Actor` whose roles the configuration gave it.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
-from host.types import Actor, Answer, AnswerResult, Ticket, Tool
-from host.views import Card, Said, StatusView
+from host import history, journal
+from host.catalog import Catalog
+from host.config import HostConfig
+from host.errors import NotFound
+from host.loop import Loop
+from host.outbox import Outbox
+from host.port import Clock
+from host.questions import Questions
+from host.queue import Queue
+from host.sessions import Sessions
+from host.signal import Signal
+from host.store import journal as journal_rows
+from host.store import outbox, servers, tickets
+from host.store import questions as question_rows
+from host.store.engine import Store, Tx
+from host.types import (
+    Actor,
+    Answer,
+    AnswerResult,
+    Flag,
+    NotTaken,
+    OutboxKind,
+    Question,
+    QuestionKind,
+    QuestionState,
+    Run,
+    RunState,
+    StopReason,
+    Ticket,
+    TicketState,
+    Tool,
+)
+from host.views import Card, DraftView, ProgressView, QuestionView, Said, StatusView, TicketView
+from models.port import Model
+
+WORKERS = frozenset({"staff", "lead", "admin"})
 
 
-class Host(Protocol):
+class Host:
+    """Everything the outside may do. Built by the wiring, served with `serve`."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        queue: Queue,
+        loop: Loop,
+        outbox: Outbox,
+        questions: Questions,
+        catalog: Catalog,
+        sessions: Sessions,
+        config: HostConfig,
+        clock: Clock,
+        changed: Signal,
+        model: Model,
+    ) -> None:
+        self._store, self._queue, self._loop, self._outbox = store, queue, loop, outbox
+        self._questions, self._catalog, self._sessions = questions, catalog, sessions
+        self._config, self._clock, self._changed, self._model = config, clock, changed, model
+
+    # --- work -------------------------------------------------------------------------------------------------------
+
     async def intake(self, ticket: Ticket) -> bool:
         """Take a ticket in; False when its intake key is known already (spec B11): nothing is done then."""
-        ...
+        return await self._queue.intake(ticket)
 
     async def work(self, ticket_id: str, actor: Actor) -> Said:
         """Start a run over one ticket (staff, leads, admins)."""
-        ...
+        if not actor.roles & WORKERS:
+            return Said(False, "Only support staff, leads and admins may start work on a ticket.")
+        async with self._store.write() as tx:
+            _, state = await tickets.ticket(tx, ticket_id)
+            if state is TicketState.DONE:
+                return Said(False, f"{ticket_id} is done already.")
+            run = await self._queue.start(tx, ticket_id, actor)
+        self._changed.ring()
+        return Said(True, f"{ticket_id} is being worked.") if run else Said(False, f"{ticket_id} is under way already.")
 
     async def run_queue(self, actor: Actor, count: int | None) -> Said:
         """Start a queue run over `count` waiting tickets, None for all (admins)."""
-        ...
+        if "admin" not in actor.roles:
+            return Said(False, "Only an admin may start a queue run.")
+        queue_run = await self._queue.start_many(actor, count)
+        if not queue_run.total:
+            return Said(False, "No ticket is waiting to be worked.")
+        return Said(True, f"Working {queue_run.total} ticket(s); the progress message in the channel tells how far it is.")
 
-    async def stop(self, actor: Actor) -> Said: ...
+    async def stop(self, actor: Actor, ticket_id: str | None = None) -> Said:
+        """Stop every run, or one ticket's, at once (admins)."""
+        if "admin" not in actor.roles:
+            return Said(False, "Only an admin may stop runs.")
+        stopped = await self._queue.stop(actor, ticket_id)
+        return Said(bool(stopped), f"Stopped {stopped} run(s)." if stopped else "Nothing is running.")
 
-    async def freeze(self, server: str, actor: Actor) -> Said: ...
+    async def freeze(self, server: str, actor: Actor) -> Said:
+        return await self._set_frozen(server, actor, actor.name)
 
-    async def unfreeze(self, server: str, actor: Actor) -> Said: ...
+    async def unfreeze(self, server: str, actor: Actor) -> Said:
+        return await self._set_frozen(server, actor, "")
 
-    async def status(self) -> StatusView: ...
+    async def _set_frozen(self, server: str, actor: Actor, by: str) -> Said:
+        if "admin" not in actor.roles:
+            return Said(False, "Only an admin may freeze or unfreeze a server.")
+        if server not in self._config.servers:
+            return Said(False, f"There is no server {server!r}. The servers are: {', '.join(self._config.servers)}.")
+        async with self._store.write() as tx:
+            await servers.freeze(tx, server, by)
+        return Said(True, f"{server} is frozen: no call reaches it." if by else f"{server} is in use again.")
 
-    async def tools(self) -> tuple[Tool, ...]: ...
-
-    async def answer(self, question_id: str, actor: Actor, answer: Answer) -> AnswerResult:
-        """Answer a question once (spec H18, H19): role, state and digests are checked here and nowhere else."""
-        ...
+    # --- questions --------------------------------------------------------------------------------------------------
 
     async def may_answer(self, question_id: str, actor: Actor) -> Said:
         """Whether this person may answer now; for opening a form. Checked again at submit."""
-        ...
+        refused = await self._questions.may_answer(question_id, actor)
+        return Said(refused is None, refused.words if refused else "")
+
+    async def answer(self, question_id: str, actor: Actor, answer: Answer) -> AnswerResult:
+        """Answer a question once (spec H18, H19): role, state and digests are checked here and nowhere else."""
+        async with self._store.read() as tx:
+            question = await question_rows.get(tx, question_id)
+        if question.kind is QuestionKind.SIGN_OFF:
+            return await self._sign_off(question, actor, answer)
+        if question.kind is QuestionKind.CHANGED_TOOL and answer.action == "accept":
+            return await self._questions.answer(question_id, actor, answer, self._accept_tool)
+        return await self._questions.answer(question_id, actor, answer)
+
+    async def _sign_off(self, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
+        refused = await self._unfit_to_send(question, actor, answer)
+        if refused is not None:
+            return refused
+        return await self._questions.answer(question.id, actor, answer, self._after_sign_off(actor))
+
+    async def _unfit_to_send(self, question: Question, actor: Actor, answer: Answer) -> NotTaken | None:
+        """A flagged text is refused, or needs a second confirmation; edited text is read again (spec H25, H26)."""
+        if answer.action not in ("send", "edit_and_send"):
+            return None
+        not_allowed = await self._questions.may_answer(question.id, actor)
+        if not_allowed is not None:
+            return not_allowed
+        if self._config.pilot:
+            return NotTaken("This is a pilot: drafts are shown, nothing is sent.")
+        text = answer.text if answer.action == "edit_and_send" else str(question.payload["text"])
+        if not text.strip():
+            return NotTaken("The reply is empty. Write what the customer should read.", {"text": "This is empty."})
+        flags = await self._flags(question, text)
+        if not flags or (self._config.review.on_flag == "confirm" and answer.content.get("confirmed") is True):
+            return None
+        words = "; ".join(f"“{flag.sentence}” ({flag.why})" for flag in flags)
+        advice = "Edit the reply, or work the ticket again." if self._config.review.on_flag == "refuse" else "Confirm to send."
+        return NotTaken(f"Not sent: the reply says what nothing supports: {words}. {advice}", {"text": words})
+
+    async def _flags(self, question: Question, text: str) -> tuple[Flag, ...]:
+        async with self._store.read() as tx:
+            ticket, _ = await tickets.ticket(tx, question.ticket_id)
+            logs = history.runs(await journal.entries(tx, question.ticket_id))
+        return self._loop.flags(ticket, logs, text)
+
+    def _after_sign_off(self, actor: Actor) -> Callable[[Tx, Question], Awaitable[None]]:
+        async def then(tx: Tx, question: Question) -> None:
+            assert question.answer is not None, "it was answered a moment ago"
+            match question.answer.action:
+                case "send" | "edit_and_send":
+                    await self._put_mail(tx, question, question.answer.text or str(question.payload["text"]))
+                case "work_again":
+                    await self._queue.start(tx, question.ticket_id, actor, hint=question.answer.reason)
+                case _:
+                    await tickets.set_ticket_state(tx, question.ticket_id, TicketState.WAITING_FOR_US)
+
+        return then
+
+    async def _put_mail(self, tx: Tx, question: Question, text: str) -> None:
+        ticket, _ = await tickets.ticket(tx, question.ticket_id)
+        payload = {
+            "question_id": question.id,
+            "run_id": question.run_id,
+            "ticket_id": ticket.id,
+            "to": ticket.sender_mail,
+            "name": ticket.sender_name,
+            "subject": ticket.subject,
+            "text": text,
+        }
+        await outbox.put(tx, OutboxKind.MAIL, f"mail:{question.id}", ticket.id, self._clock.now(), payload)
+
+    async def _accept_tool(self, _: Tx, question: Question) -> None:
+        await self._catalog.accept(str(question.payload["tool"]))
+
+    # --- what is shown ----------------------------------------------------------------------------------------------
+
+    async def tools(self) -> tuple[Tool, ...]:
+        return self._catalog.tools()
+
+    async def status(self) -> StatusView:
+        async with self._store.read() as tx:
+            counts = await tickets.counts(tx)
+            waiting = await question_rows.open_ones(tx)
+            frozen = await servers.frozen(tx)
+            newest = await tickets.queue_run(tx)
+            running = await self._progress(tx, newest) if newest else None
+        off = tuple(tool for tool in self._catalog.tools() if tool.off)
+        model = self._model.info
+        name = f"{model.name} ({model.kind})"
+        return StatusView(counts, waiting, self._sessions.health(), tuple(frozen), running, name, off)
 
     async def card(self, key: str) -> Card:
         """The state behind a card's key ("ticket:T-0009", "question:…", "progress:…"). Raises `NotFound`."""
-        ...
+        kind, _, name = key.partition(":")
+        async with self._store.read() as tx:
+            match kind:
+                case "ticket":
+                    return await self._ticket_card(tx, name)
+                case "question":
+                    return await self._question_card(tx, await question_rows.get(tx, name))
+                case "progress":
+                    queue_run = await tickets.queue_run(tx, name)
+                    return await self._progress(tx, queue_run) if queue_run else _no_card(key)
+                case _:
+                    return _no_card(key)
+
+    async def receipt_of(self, key: str) -> dict[str, object] | None:
+        """Where a card was posted, None before it was."""
+        async with self._store.read() as tx:
+            found = await outbox.by_key(tx, key)
+        return dict(found[0].receipt) if found and found[0].receipt else None
+
+    async def _ticket_card(self, tx: Tx, ticket_id: str) -> TicketView:
+        ticket, state = await tickets.ticket(tx, ticket_id)
+        run = await tickets.latest_run(tx, ticket_id)
+        waiting = tuple(q for q in await question_rows.of_ticket(tx, ticket_id) if q.state is QuestionState.OPEN)
+        stopped = None
+        if run is not None and run.state is RunState.DONE:
+            stopped = history.fold(await journal.entries(tx, ticket_id), run.id).stopped
+        return TicketView(ticket, state, run, _line(state, run, waiting, stopped), waiting)
+
+    async def _question_card(self, tx: Tx, question: Question) -> QuestionView | DraftView:
+        ticket, _ = await tickets.ticket(tx, question.ticket_id)
+        logs = history.runs(await journal.entries(tx, question.ticket_id))
+        records = history.records(logs)
+        if question.kind is QuestionKind.SIGN_OFF:
+            return await self._draft_card(tx, question, ticket, logs)
+        ended = next((r for r in records if r.call_id == question.call_id), None)
+        call = next((c for log in logs for c in log.calls if c.written.id == question.call_id), None)
+        claims = next((h.claims for h in self._sessions.health() if h.prefix == question.server), "")
+        headline = str(question.payload.get("headline") or question.payload.get("message") or question.server)
+        outcome = call.ended.outcome if ended is not None and call is not None and call.ended is not None else None
+        earlier = tuple(r for r in records if r.call_id != question.call_id)
+        return QuestionView(question, ticket, headline, outcome, earlier, claims)
+
+    async def _draft_card(self, tx: Tx, question: Question, ticket: Ticket, logs: list[history.RunLog]) -> DraftView:
+        mail = await outbox.by_key(tx, f"mail:{question.id}")
+        delivery, receipt = "", ""
+        if mail is not None:
+            item, state, why = mail
+            delivery = {"due": "sending", "trying": "sending", "done": "sent"}.get(state, state)
+            receipt = str((item.receipt or {}).get("receipt", "")) or why
+        edited = question.answer.text if question.answer and question.answer.action == "edit_and_send" else ""
+        flags = tuple(Flag(**flag) for flag in question.payload["flags"])
+        return DraftView(
+            question=question,
+            ticket=ticket,
+            text=edited or str(question.payload["text"]),
+            flags=flags,
+            calls=history.records(logs),
+            stop_reason=StopReason(question.payload["stop_reason"]),
+            delivery=delivery,
+            receipt=receipt,
+            on_flag=self._config.review.on_flag,
+        )
+
+    async def _progress(self, tx: Tx, queue_run: tickets.QueueRun) -> ProgressView:
+        runs = await tickets.runs_of(tx, queue_run.id)
+        states = [run.state for run in runs]
+        outcomes = await journal_rows.count_outcomes(tx, tuple(run.id for run in runs))
+        return ProgressView(
+            id=queue_run.id,
+            started_by=queue_run.started_by.name,
+            total=queue_run.total,
+            worked=states.count(RunState.DONE),
+            waiting=states.count(RunState.WAITING),
+            running=any(state is not RunState.DONE for state in states),
+            stopped_by=queue_run.stopped_by,
+            outcomes=outcomes,
+        )
+
+
+def _no_card(key: str) -> Card:
+    raise NotFound(f"there is no card {key}")
+
+
+def _line(state: TicketState, run: Run | None, waiting: tuple[Question, ...], stopped: journal.Stopped | None) -> str:
+    """Where a ticket stands, in words."""
+    if waiting:
+        return _WAITS[waiting[-1].kind]
+    match state:
+        case TicketState.NEW:
+            return "New: nobody has worked this yet."
+        case TicketState.WORKING:
+            return "The model is working on it."
+        case TicketState.WAITING_FOR_CUSTOMER:
+            return "Answered: waiting for the customer."
+        case TicketState.DONE:
+            return "Done."
+        case TicketState.WAITING_FOR_US:
+            return f"Needs a person: {stopped.words}." if run is not None and stopped is not None else "Needs a person."
+
+
+_WAITS = {
+    QuestionKind.CONSENT: "Waiting for consent (see the thread).",
+    QuestionKind.INPUT_REQUEST: "Waiting for a lead's answer (see the thread).",
+    QuestionKind.SIGN_OFF: "A draft waits for sign-off (see the thread).",
+    QuestionKind.CHANGED_TOOL: "Waiting for an admin to look at a changed tool.",
+    QuestionKind.MAY_HAVE_RUN: "A call may have run: somebody has to look.",
+}

@@ -1,0 +1,621 @@
+"""The single path to a tool call; the checkpoint's order reads top to bottom in `Dispatcher._check` and below (spec H8).
+
+*cancelled or frozen?* → *readable?* → *known and pinned?* → *arguments valid?* → *grounded?* → *policy* → *person*, when asked →
+cancelled, frozen and pin looked at once more → *run*, with a timeout. In doubt it refuses. Waiting for a person holds nothing in
+memory: `dispatch` returns `Waiting` and is called again with what the journal holds then (spec H15).
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from jsonschema import Draft202012Validator
+
+from host import journal, policy
+from host.catalog import Catalog
+from host.config import HostConfig, ReadBack
+from host.errors import Answered, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown
+from host.forms import read_requests
+from host.grounding import Ungrounded, ground
+from host.history import CallLog
+from host.port import Clock
+from host.prompt import REPLY, reply_tool
+from host.questions import Ask, Questions, digest
+from host.sessions import Sessions
+from host.store import journal as journal_rows
+from host.store import outbox, servers, tickets
+from host.store.codec import dumps, iso
+from host.store.engine import Store, Tx
+from host.types import (
+    Actor,
+    Fact,
+    Finished,
+    Json,
+    NeedsInput,
+    OutboxKind,
+    Outcome,
+    OutcomeKind,
+    QuestionKind,
+    QuestionState,
+    RoleName,
+    Run,
+    ServerReply,
+    Ticket,
+    Tool,
+    ToolCallRecord,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_ARGUMENT_CHARS = 20_000
+CONSENT_ROLES: tuple[RoleName, ...] = ("staff", "lead")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The call waits for a person; nothing of it is in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a call is judged by: its run and ticket, everything grounded so far, and what already ran in this ticket."""
+
+    run: Run
+    ticket: Ticket
+    facts: Sequence[Fact]
+    records: Sequence[ToolCallRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """A call that passed every check but the person's."""
+
+    tool: Tool
+    arguments: Mapping[str, Json]
+    provenance: Mapping[str, Fact]
+    verdict: policy.Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    by: str
+    acting: str
+    user: str = ""
+
+
+class Dispatcher:
+    """Everything that reaches a server as a call goes through `dispatch`, read-backs and the reply included."""
+
+    def __init__(
+        self, store: Store, sessions: Sessions, catalog: Catalog, questions: Questions, config: HostConfig, clock: Clock
+    ) -> None:
+        self._store, self._sessions, self._catalog = store, sessions, catalog
+        self._questions, self._config, self._clock = questions, config, clock
+
+    async def dispatch(self, context: Context, call: CallLog) -> Outcome | Waiting:
+        """Bring a call to its outcome, or to the question it waits for. Never raises but for a lost lease."""
+        if call.ended is not None:
+            return call.ended.outcome
+        started = time.monotonic()
+        try:
+            result = await self._advance(context, call)
+        except StaleLease:
+            raise
+        except Exception as error:  # the dispatcher's edge: one bad call never stops the queue (spec H28)
+            logger.error("dispatch failed: %s run=%s", type(error).__name__, context.run.id)
+            logger.debug("where it failed", exc_info=error)
+            result = _after_fault(call, error)
+        if isinstance(result, Outcome):
+            await self._end(context, call, result, round((time.monotonic() - started) * 1000))
+        return result
+
+    async def refuse(self, context: Context, call: CallLog, outcome: Outcome) -> None:
+        """End a call that the loop's limits forbid, before any check (spec H14)."""
+        await self._end(context, call, outcome, 0)
+
+    async def _advance(self, context: Context, call: CallLog) -> Outcome | Waiting:
+        if call.intended is not None:
+            return await self._resume(context, call, call.intended)
+        cleared = await self._check(context, call.written.name, call.written.arguments)
+        if isinstance(cleared, Outcome):
+            return cleared
+        allowed = await self._person(context, call, cleared)
+        if not isinstance(allowed, Allowed):
+            return allowed
+        refused = await self._look_again(context.run, cleared.tool)
+        return refused or await self._run(context, call, cleared, allowed)
+
+    # --- the checks -------------------------------------------------------------------------------------------------
+
+    async def _check(
+        self, context: Context, name: str, arguments: Mapping[str, Json], *, looking_back: bool = False
+    ) -> Cleared | Outcome:
+        """`looking_back`: a read-back is not held up by a stop, for what was begun has to be found out."""
+        stopped = await self._cancelled_or_frozen(context.run, name)
+        if stopped is not None and not (looking_back and stopped.kind is OutcomeKind.CANCELLED):
+            return stopped
+        unreadable = _unreadable(arguments)
+        if unreadable:
+            return Outcome(OutcomeKind.UNREADABLE, unreadable, step="readable")
+        tool = self._known(name)
+        if isinstance(tool, Outcome):
+            return tool
+        invalid = _invalid(tool, arguments)
+        if invalid:
+            return _refused(f"the arguments of {name} are not valid: {invalid}. Correct them and call again", "arguments")
+        grounded = ground(tool, arguments, context.facts, self._config.grounding)
+        if isinstance(grounded, Ungrounded):
+            return _refused(grounded.why, "grounded")
+        unfit = self._unfit_for_effect(context, tool)
+        if unfit is not None:
+            return unfit
+        history = await self._history(context)
+        rules = self._config.policy if tool.server != "desk" else ()
+        verdict = policy.decide(tool, grounded.arguments, grounded.provenance, history, rules)
+        if tool.name == REPLY:
+            verdict = policy.Verdict("allow", None, "a reply is a draft: people sign it off")
+        if verdict.decision == "deny":
+            return _refused(f"the policy forbids this call ({verdict.why})", "policy")
+        return Cleared(tool, grounded.arguments, grounded.provenance, verdict)
+
+    async def _cancelled_or_frozen(self, run: Run, name: str) -> Outcome | None:
+        async with self._store.read() as tx:
+            now = await tickets.run(tx, run.id)
+            frozen = await servers.frozen(tx)
+        if now.cancelled:
+            return Outcome(OutcomeKind.CANCELLED, "a person stopped this run; nothing ran", step="cancelled")
+        tool = self._catalog.find(name)
+        if tool is not None and tool.server in frozen:
+            return _refused(f"the server {tool.server} is frozen by {frozen[tool.server]}", "frozen")
+        return None
+
+    def _known(self, name: str) -> Tool | Outcome:
+        tool = reply_tool() if name == REPLY else self._catalog.find(name)
+        if tool is None:
+            names = ", ".join([t.name for t in self._catalog.tools() if not t.off] + [REPLY])
+            return Outcome(OutcomeKind.UNKNOWN_TOOL, f"there is no tool {name!r}. The tools are: {names}", step="known")
+        if tool.off:
+            return _refused(f"{name} is off: {tool.off}", "pinned")
+        return tool
+
+    def _unfit_for_effect(self, context: Context, tool: Tool) -> Outcome | None:
+        if tool.effect == "read":
+            return None
+        if self._config.pilot:
+            return _refused("this is a pilot: nothing with an effect runs", "pilot")
+        if not context.ticket.sender_verified and tool.server != "desk":
+            return _refused("the sender of this ticket is not verified: a person has to check who wrote it first", "sender")
+        return None
+
+    async def _history(self, context: Context) -> policy.History:
+        midnight = self._clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        async with self._store.read() as tx:
+            today = await journal_rows.count_calls(tx, iso(midnight))
+        ticket: dict[str, int] = {"calls": len(context.records)}
+        for record in context.records:
+            if record.ok:
+                ticket[record.name] = ticket.get(record.name, 0) + 1
+        return policy.History(ticket=ticket, today=today)
+
+    # --- the person -------------------------------------------------------------------------------------------------
+
+    async def _person(self, context: Context, call: CallLog, cleared: Cleared) -> Allowed | Outcome | Waiting:
+        """Consent, when the policy asks (spec H18): only an answer to exactly this counts."""
+        if cleared.verdict.decision == "allow":
+            return Allowed(f"policy: {cleared.verdict.why}", context.run.started_by.subject)
+        bound = digest(cleared.tool.name, cleared.arguments)
+        asked = call.latest(QuestionKind.CONSENT)
+        if asked is None:
+            return await self._ask_consent(context, call, cleared, bound)
+        question, closed = asked
+        if closed is None:
+            return Waiting()
+        match closed.state:
+            case QuestionState.ANSWERED if closed.action == "decline":
+                return Outcome(OutcomeKind.DECLINED, closed.reason or "no reason was given", step="person")
+            case QuestionState.ANSWERED if question.digest == bound and question.definition == cleared.tool.digest:
+                return Allowed(closed.by, closed.by, closed.user)
+            case QuestionState.ANSWERED | QuestionState.SUPERSEDED:
+                return await self._ask_consent(context, call, cleared, bound)
+            case QuestionState.EXPIRED:
+                return Outcome(OutcomeKind.EXPIRED, "nobody answered in time", step="person")
+            case QuestionState.UNDELIVERABLE:
+                return Outcome(OutcomeKind.UNDELIVERABLE, "the question did not reach anybody", step="person")
+            case QuestionState.CANCELLED | QuestionState.OPEN:
+                return Outcome(OutcomeKind.CANCELLED, closed.reason or "the run was stopped", step="person")
+
+    async def _ask_consent(self, context: Context, call: CallLog, cleared: Cleared, bound: str) -> Waiting:
+        settings = self._config.servers[cleared.tool.server].tools.get(cleared.tool.remote_name)
+        payload = {
+            "tool": cleared.tool.name,
+            "arguments": cleared.arguments,
+            "provenance": {name: {"source": f.source, "record": dict(f.record)} for name, f in cleared.provenance.items()},
+            "rule": cleared.verdict.why,
+            "headline": _headline(settings.headline if settings else "", cleared),
+            "may_edit": list(settings.may_edit) if settings else [],
+        }
+        ask = Ask(
+            QuestionKind.CONSENT,
+            call.written.id,
+            cleared.tool.server,
+            CONSENT_ROLES,
+            bound,
+            cleared.tool.digest,
+            payload,
+        )
+        async with self._writing(context.run) as tx:
+            await self._questions.ask(tx, context.run, ask)
+        return Waiting()
+
+    async def _look_again(self, run: Run, tool: Tool) -> Outcome | None:
+        """A person may have taken a day: cancelled, frozen, pin and digest once more (spec H8)."""
+        stopped = await self._cancelled_or_frozen(run, tool.name)
+        if stopped is not None or tool.server == "desk":
+            return stopped
+        if not await self._catalog.still_pinned(tool):
+            return _refused(f"pin_mismatch: the definition of {tool.name} changed; an admin has to accept it first", "pinned")
+        return None
+
+    # --- running it -------------------------------------------------------------------------------------------------
+
+    async def _run(self, context: Context, call: CallLog, cleared: Cleared, allowed: Allowed) -> Outcome | Waiting:
+        if cleared.tool.server == "desk":
+            return Outcome(OutcomeKind.RESULT, text=str(cleared.arguments["text"]))
+        key = secrets.token_hex(16) if cleared.tool.idempotency_param else ""
+        intended = journal.Intended(
+            call_id=call.written.id,
+            tool=cleared.tool.name,
+            server=cleared.tool.server,
+            arguments=cleared.arguments,
+            effect=cleared.tool.effect,
+            definition=cleared.tool.digest,
+            allowed_by=allowed.by,
+            acting=allowed.acting,
+            approved_by=allowed.user,
+            key=key,
+            generation=self._sessions.generation(cleared.tool.server),
+            provenance=cleared.provenance,
+        )
+        await self._write(context, intended)
+        call.intended = intended
+        return await self._send(context, call, intended, cleared.tool)
+
+    async def _send(
+        self,
+        context: Context,
+        call: CallLog,
+        intended: journal.Intended,
+        tool: Tool,
+        responses: Mapping[str, Json] | None = None,
+        state: str | None = None,
+    ) -> Outcome | Waiting:
+        """One request of a call; whatever comes back becomes an outcome or the server's question."""
+        try:
+            reply = await self._request(context.ticket, intended, tool, responses, state)
+        except StateRefused as error:
+            if state is None and responses is None:
+                return Outcome(OutcomeKind.FAILED, str(error), step="run")
+            return await self._send(context, call, intended, tool)  # refused state: the call did not run, so ask anew
+        except NotSent as error:
+            return Outcome(OutcomeKind.FAILED, f"{error}; nothing ran", step="run")
+        except Answered as error:
+            return Outcome(OutcomeKind.FAILED, str(error), step="run")
+        except Unknown as error:
+            return await self._uncertain(context, call, intended, tool, error)
+        if isinstance(reply, NeedsInput):
+            return await self._ask_input(context, call, intended, tool, reply)
+        return self._outcome(context.ticket, tool, reply)
+
+    async def _request(
+        self,
+        ticket: Ticket,
+        intended: journal.Intended,
+        tool: Tool,
+        responses: Mapping[str, Json] | None,
+        state: str | None,
+    ) -> ServerReply:
+        server = self._config.servers[tool.server]
+        arguments = dict(intended.arguments)
+        if tool.idempotency_param:
+            arguments[tool.idempotency_param] = intended.key
+        meta: dict[str, Json] = {}
+        if "ticket" in server.meta:
+            meta[server.meta["ticket"]] = ticket.id
+        if "acting" in server.meta:
+            meta[server.meta["acting"]] = intended.acting
+        return await self._sessions.call(
+            tool.server,
+            tool.remote_name,
+            arguments,
+            meta=meta,
+            subject=intended.acting,
+            timeout=server.timeout_seconds,
+            responses=responses,
+            state=state,
+            retry_reads=tool.effect == "read",
+        )
+
+    def _outcome(self, ticket: Ticket, tool: Tool, reply: Finished) -> Outcome:
+        if reply.is_error:
+            return Outcome(OutcomeKind.TOOL_ERROR, text=reply.text, step="run")
+        strangers = self._config.servers[tool.server].record and _other_customer(reply.data, ticket.customer_id)
+        if strangers:
+            return Outcome(OutcomeKind.FAILED, "the result belongs to another customer and was not read", step="run")
+        return Outcome(OutcomeKind.RESULT, text=reply.text, data=reply.data)
+
+    # --- the server's own questions (spec H15, H22) ------------------------------------------------------------------
+
+    async def _ask_input(
+        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, reply: NeedsInput
+    ) -> Outcome | Waiting:
+        number = len(call.inputs) + 1
+        if number > self._config.limits.input_rounds:
+            return Outcome(OutcomeKind.FAILED, f"{tool.server} asked more than {number - 1} times in one call", step="run")
+        requests = read_requests(reply.pending)
+        if isinstance(requests, str):
+            return Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {requests}")
+        needed = journal.InputNeeded(call_id=call.written.id, round=number, pending=reply.pending)
+        roles = self._config.servers[tool.server].input_roles
+        async with self._writing(context.run) as tx:
+            await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), needed)
+            for request in requests:
+                payload = {
+                    "tool": tool.name,
+                    "arguments": intended.arguments,
+                    "request_key": request.key,
+                    "message": request.message,
+                    "schema": request.schema,
+                    "round": number,
+                    "record": _records(intended.provenance),
+                    "approved_by": intended.approved_by,
+                }
+                bound = digest(tool.name, intended.arguments)
+                ask = Ask(QuestionKind.INPUT_REQUEST, call.written.id, tool.server, roles, bound, tool.digest, payload)
+                await self._questions.ask(tx, context.run, ask)
+        return Waiting()
+
+    async def _resume(self, context: Context, call: CallLog, intended: journal.Intended) -> Outcome | Waiting:
+        """A call whose intent is written: answer the server's question, or find out what became of it."""
+        tool = self._known(intended.tool)
+        if isinstance(tool, Outcome):
+            return tool
+        needed = call.open_input()
+        if needed is None:
+            return await self._uncertain(context, call, intended, tool, None)
+        responses: dict[str, Json] = {}
+        for asked, closed in call.answers_to(needed):
+            if closed is None:
+                return Waiting()
+            if closed.state is not QuestionState.ANSWERED:
+                return _unanswered(closed)
+            responses[str(asked.payload["request_key"])] = _elicited(closed)
+        refused = await self._look_again(context.run, tool)
+        if refused is not None:
+            return refused
+        await self._write(context, journal.RoundSent(call_id=call.written.id, round=needed.round))
+        call.sent_rounds.add(needed.round)
+        state = needed.pending.get("requestState")
+        return await self._send(context, call, intended, tool, responses, state)
+
+    # --- may have run (spec H13) -------------------------------------------------------------------------------------
+
+    async def _uncertain(
+        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, error: ServerError | None
+    ) -> Outcome | Waiting:
+        """Nobody knows whether it ran: a read is simply read again, an effect is looked for, never blindly repeated."""
+        why = str(error) if error else "the program stopped while the call was under way"
+        if tool.effect == "read":
+            if error is None:
+                return await self._send(context, call, intended, tool)
+            kind = OutcomeKind.TIMED_OUT if isinstance(error, TimedOut) else OutcomeKind.FAILED
+            return Outcome(kind, why, step="run")
+        settings = self._config.servers[tool.server].tools.get(tool.remote_name)
+        if settings is None or settings.read_back is None:
+            return Outcome(OutcomeKind.MAY_HAVE_RUN, why, step="run")
+        return await self._read_back(context, call, intended, tool, settings.read_back, why)
+
+    async def _read_back(
+        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, how: ReadBack, why: str
+    ) -> Outcome | Waiting:
+        item = await self._look_for(context, intended, tool, how)
+        if isinstance(item, Outcome):
+            return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; looking for it failed: {item.why}", step="run")
+        if item is not None and item.get(how.state_field) in how.settled:
+            return Outcome(OutcomeKind.RESULT, "found by reading back", text=dumps(item), data=item)
+        if not self._config.servers[tool.server].durable:
+            return Outcome(OutcomeKind.MAY_HAVE_RUN, why, step="run")
+        return await self._send_again(context, call, intended, tool)
+
+    async def _send_again(self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool) -> Outcome | Waiting:
+        """Looked for and not found (or still open there): the same key makes a second sending one effect at most."""
+        try:
+            reply = await self._request(context.ticket, intended, tool, None, None)
+        except NotSent as error:
+            return Outcome(OutcomeKind.FAILED, f"{error}; nothing ran", step="run")
+        except ServerError as error:
+            return Outcome(OutcomeKind.MAY_HAVE_RUN, str(error), step="run")
+        if isinstance(reply, NeedsInput):
+            return await self._ask_input(context, call, intended, tool, reply)
+        return self._outcome(context.ticket, tool, reply)
+
+    async def _look_for(
+        self, context: Context, intended: journal.Intended, tool: Tool, how: ReadBack
+    ) -> Mapping[str, Json] | Outcome | None:
+        """The item that carries our key, None when there is none, an outcome when it can't be told."""
+        arguments = {name: _fill(value, intended.provenance) for name, value in how.arguments.items()}
+        cleared = await self._check(context, f"{tool.server}.{how.tool}", arguments, looking_back=True)
+        if isinstance(cleared, Outcome):
+            return cleared
+        if cleared.verdict.decision != "allow" or cleared.tool.effect != "read":
+            return _refused("the read-back is not allowed by the policy", "policy")
+        reading = intended.model_copy(update={"arguments": cleared.arguments, "key": ""})
+        try:
+            reply = await self._request(context.ticket, reading, cleared.tool, None, None)
+        except ServerError as error:
+            return Outcome(OutcomeKind.FAILED, str(error))
+        if not isinstance(reply, Finished) or reply.is_error or not isinstance(reply.data, Mapping):
+            return Outcome(OutcomeKind.FAILED, "the read-back gave no usable result")
+        items = reply.data.get(how.items, [])
+        return next((item for item in items if item.get(how.key_field) == intended.key), None)
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    async def _end(self, context: Context, call: CallLog, outcome: Outcome, ms: int) -> None:
+        tool = self._catalog.find(call.written.name)
+        server = "desk" if call.written.name == REPLY else (tool.server if tool else "")
+        ended = journal.Ended(
+            call_id=call.written.id,
+            tool=call.written.name,
+            server=server,
+            arguments=call.intended.arguments if call.intended else call.written.arguments,
+            outcome=outcome,
+            ms=ms,
+            allowed_by=call.intended.allowed_by if call.intended else "",
+        )
+        now = self._clock.now()
+        async with self._writing(context.run) as tx:
+            await journal.append(tx, context.ticket.id, context.run.id, now, ended)
+            if server != "desk":
+                await journal_rows.log_call(tx, _row(context, ended, iso(now)))
+            for asked in call.asked:
+                await outbox.put(tx, OutboxKind.CARD, f"question:{asked.question_id}", context.ticket.id, now)
+            await outbox.put(tx, OutboxKind.CARD, f"ticket:{context.ticket.id}", context.ticket.id, now)
+        call.ended = ended
+        _log(call, outcome, ms, context.run)
+
+    async def _write(self, context: Context, entry: journal.AnyEntry) -> None:
+        async with self._writing(context.run) as tx:
+            await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), entry)
+
+    def _writing(self, run: Run) -> _Guarded:
+        return _Guarded(self._store, run, self._clock)
+
+
+class _Guarded:
+    """A write transaction that begins by making sure that the run is still ours (spec H30)."""
+
+    def __init__(self, store: Store, run: Run, clock: Clock) -> None:
+        self._writing, self._run, self._clock = store.write(), run, clock
+
+    async def __aenter__(self) -> Tx:
+        tx = await self._writing.__aenter__()
+        try:
+            await tickets.guard(tx, self._run, self._clock.now() + LEASE)
+        except BaseException as error:
+            await self._writing.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return tx
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._writing.__aexit__(*error)  # type: ignore[arg-type]
+
+
+LEASE = timedelta(seconds=120)
+
+
+def _refused(why: str, step: str) -> Outcome:
+    return Outcome(OutcomeKind.REFUSED, why, step=step)
+
+
+def _after_fault(call: CallLog, error: Exception) -> Outcome:
+    """A fault of ours: after the intent it may have run, before it nothing did."""
+    if call.intended is not None and call.intended.effect == "effect":
+        return Outcome(OutcomeKind.MAY_HAVE_RUN, f"an error of the program ({type(error).__name__})", step="run")
+    return Outcome(OutcomeKind.FAILED, f"an error of the program ({type(error).__name__}); nothing ran", step="run")
+
+
+def _unreadable(arguments: object) -> str:
+    if not isinstance(arguments, Mapping):
+        return "the arguments are not a JSON object"
+    size = len(dumps(arguments))
+    return f"the arguments are too long ({size} characters)" if size > MAX_ARGUMENT_CHARS else ""
+
+
+def _invalid(tool: Tool, arguments: Mapping[str, Json]) -> str:
+    errors = Draft202012Validator(dict(tool.schema)).iter_errors(dict(arguments))
+    words = "; ".join(error.message for error in errors)
+    strange = [name for name in arguments if name not in tool.schema.get("properties", {})]
+    return words or (f"there is no parameter {strange[0]!r}" if strange else "")
+
+
+def _headline(template: str, cleared: Cleared) -> str:
+    """The card's one line (spec B3): the server's own amounts and numbers, from the records the arguments came from."""
+    words = template or f"Run {cleared.tool.name}"
+    for name, fact in cleared.provenance.items():
+        for key, value in {**fact.record, "value": fact.value}.items():
+            shown = f"{value:.2f}" if isinstance(value, float) else str(value)
+            words = words.replace("{" + f"{name}.{key}" + "}", shown)
+    for name, value in cleared.arguments.items():
+        words = words.replace("{" + name + "}", str(value))
+    return words
+
+
+def _records(provenance: Mapping[str, Fact]) -> dict[str, Json]:
+    return {name: dict(fact.record) for name, fact in provenance.items()}
+
+
+def _fill(value: str, provenance: Mapping[str, Fact]) -> Json:
+    """ "$quote_id.order_id" → that field of the record the argument came from."""
+    if not value.startswith("$"):
+        return value
+    name, _, field = value[1:].partition(".")
+    fact = provenance.get(name)
+    if fact is None:
+        return None
+    return fact.record.get(field) if field else fact.value
+
+
+def _elicited(closed: journal.Closed) -> Json:
+    if closed.action == "accept":
+        return {"action": "accept", "content": dict(closed.content)}
+    return {"action": closed.action}
+
+
+def _unanswered(closed: journal.Closed) -> Outcome:
+    match closed.state:
+        case QuestionState.EXPIRED:
+            return Outcome(OutcomeKind.EXPIRED, "nobody answered the server's question in time", step="input")
+        case QuestionState.UNDELIVERABLE:
+            return Outcome(OutcomeKind.UNDELIVERABLE, "the server's question did not reach anybody", step="input")
+        case QuestionState.SUPERSEDED:
+            return Outcome(OutcomeKind.REFUSED, closed.reason, step="input")
+        case QuestionState.CANCELLED | QuestionState.OPEN | QuestionState.ANSWERED:
+            return Outcome(OutcomeKind.CANCELLED, closed.reason or "the run was stopped", step="input")
+
+
+def _other_customer(data: Json, customer_id: str | None) -> bool:
+    """Whether a record of somebody else is in a result (spec H32)."""
+    if isinstance(data, Mapping):
+        owner = data.get("customer_id")
+        return (owner is not None and owner != customer_id) or any(_other_customer(v, customer_id) for v in data.values())
+    if isinstance(data, list | tuple):
+        return any(_other_customer(value, customer_id) for value in data)
+    return False
+
+
+def _row(context: Context, ended: journal.Ended, at: str) -> dict[str, object]:
+    return {
+        "call_id": ended.call_id,
+        "ticket_id": context.ticket.id,
+        "run_id": context.run.id,
+        "tool": ended.tool,
+        "outcome": ended.outcome.kind.value,
+        "ms": ended.ms,
+        "at": at,
+    }
+
+
+def _log(call: CallLog, outcome: Outcome, ms: int, run: Run) -> None:
+    """One line a call: keys, never values (spec H16)."""
+    keys = ",".join(sorted(call.written.arguments))
+    note = outcome.kind.value + (f"/{outcome.step}" if outcome.step else "")
+    name = call.written.name
+    logger.info("tool_call name=%s arg_keys=[%s] ok=%s ms=%d note=%s run=%s", name, keys, outcome.ok, ms, note, run.id)
+
+
+__all__ = ["Actor", "Allowed", "Cleared", "Context", "Dispatcher", "Waiting"]

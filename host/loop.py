@@ -1,0 +1,373 @@
+"""One run, one step at a time: the journal in, the next step out (spec H14, H15).
+
+`next_step` is pure. `Loop.advance` takes steps until the run waits for a person or ends; it keeps nothing between two of them, so
+that this process or another goes on where the journal stands. Refuses to know servers (dispatch) and Slack.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.fingerprint import prefix_digest
+
+from host import grounding, history, journal, prompt, review
+from host.catalog import Catalog
+from host.config import HostConfig, Limits, Templates
+from host.dispatch import LEASE, Context, Dispatcher, Waiting
+from host.history import CallLog, RunLog, TurnLog
+from host.port import Clock
+from host.questions import Ask, Questions, digest
+from host.store import outbox, servers, tickets
+from host.store.codec import dumps
+from host.store.engine import Store, Tx
+from host.types import (
+    Fact,
+    OutboxKind,
+    Outcome,
+    OutcomeKind,
+    QuestionKind,
+    Run,
+    StopReason,
+    Ticket,
+    TicketState,
+    Tool,
+    Turn,
+)
+from models.errors import ModelError
+from models.port import Model, Reply, Request, Sampling
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Write down what is offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    only_reply: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunCalls:
+    turn: TurnLog
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    reason: StopReason
+    words: str
+
+
+Step = Begin | CallModel | RunCalls | Review | Stop
+
+
+def next_step(log: RunLog, limits: Limits, cancelled: bool) -> Step:
+    """What a run does next; a function of what happened and nothing else."""
+    if log.started is None:
+        return Begin()
+    turn = log.turns[-1] if log.turns else None
+    if turn is not None and any(call.ended is None for call in turn.calls):
+        return RunCalls(turn)
+    if cancelled:
+        return Stop(StopReason.CANCELLED, "a person stopped this run")
+    if turn is not None:
+        text = _reply_text(turn)
+        if text is not None and turn.drafted is None:
+            return Review(text)
+        if turn.drafted is not None and turn.drafted.final:
+            return _end(log)
+        if log.unreadable >= 2:
+            return Stop(StopReason.NEEDS_PERSON, "the model's reply could not be read twice")
+    if log.busy_seconds > limits.deadline_seconds:
+        return Stop(StopReason.DEADLINE, f"the run took longer than {limits.deadline_seconds:.0f} seconds of work")
+    left = _model_calls_left(log, limits)
+    if left <= 0:
+        return Stop(StopReason.MAX_ITERATIONS, "the limit of model calls was reached without a reply")
+    return CallModel(only_reply=left == 1 or (turn is not None and _at_a_limit(turn)))
+
+
+def _reply_text(turn: TurnLog) -> str | None:
+    for call in turn.calls:
+        if call.written.name == prompt.REPLY and call.ended is not None and call.ended.outcome.ok:
+            return call.ended.outcome.text
+    return None
+
+
+def _model_calls_left(log: RunLog, limits: Limits) -> int:
+    """Spec H14: a budget, one more after a correction, and a budget of its own after a person's answer."""
+    if not log.person_answered():
+        return limits.model_calls + log.corrections - len(log.turns)
+    after = log.turns_after_answer()
+    corrected = sum(1 for t in log.turns[len(log.turns) - after :] if t.drafted is not None and not t.drafted.final)
+    return limits.model_calls_after_answer + corrected - after
+
+
+def _at_a_limit(turn: TurnLog) -> bool:
+    return any(call.ended is not None and call.ended.outcome.step in ("repeated", "batch") for call in turn.calls)
+
+
+def _end(log: RunLog) -> Stop:
+    if history.may_have_run(log):
+        return Stop(StopReason.NEEDS_PERSON, "a call may have run: somebody has to look before the customer is told")
+    if any(call.ended is not None and call.ended.outcome.step == "repeated" for call in log.calls):
+        return Stop(StopReason.REPEATED_CALL, "the model asked for the same call again and was told to reply")
+    if log.turns[-1].replied.only_reply and not log.person_answered() and log.corrections == 0:
+        return Stop(StopReason.MAX_ITERATIONS, "the limit of model calls was reached; the reply was the last one")
+    return Stop(StopReason.ANSWERED, "the model replied")
+
+
+def over_limit(log: RunLog, turn: TurnLog, call: CallLog, limits: Limits) -> Outcome | None:
+    """Limits of the whole batch first, then of one normalised call (spec H11, H14)."""
+    servers_calls = [c for c in log.calls if c.written.name != prompt.REPLY]
+    if len(servers_calls) > limits.tool_calls and call in turn.calls and call.written.name != prompt.REPLY:
+        why = f"more than {limits.tool_calls} tool calls in one run: none of this batch ran; reply now"
+        return Outcome(OutcomeKind.REFUSED, why, step="batch")
+    same = [c for c in log.calls if c is not call and c.ended is not None and _same(c, call)]
+    denied = any(c.ended is not None and c.ended.outcome.kind in _DENIED for c in same)
+    if call.written.name != prompt.REPLY and (denied or len(same) >= limits.same_call):
+        return Outcome(OutcomeKind.REFUSED, "this very call was answered already; do not ask again, reply now", step="repeated")
+    return None
+
+
+_DENIED = (OutcomeKind.DECLINED, OutcomeKind.EXPIRED)
+
+
+def _same(one: CallLog, other: CallLog) -> bool:
+    return one.written.name == other.written.name and dumps(one.written.arguments) == dumps(other.written.arguments)
+
+
+class Loop:
+    """Advances runs. One instance serves every ticket; it holds no state of any."""
+
+    def __init__(
+        self,
+        store: Store,
+        model: Model,
+        catalog: Catalog,
+        dispatcher: Dispatcher,
+        questions: Questions,
+        config: HostConfig,
+        clock: Clock,
+        sampling: Sampling,
+    ) -> None:
+        self._store, self._model, self._catalog = store, model, catalog
+        self._dispatcher, self._questions = dispatcher, questions
+        self._config, self._clock, self._sampling = config, clock, sampling
+
+    async def advance(self, run: Run) -> None:
+        """Take steps until the run waits or is done. Raises `StaleLease` when another worker took it over."""
+        while True:
+            async with self._store.read() as tx:
+                ticket, _ = await tickets.ticket(tx, run.ticket_id)
+                entries = await journal.entries(tx, run.ticket_id)
+                cancelled = (await tickets.run(tx, run.id)).cancelled
+            logs = history.runs(entries)
+            log = next((one for one in logs if one.run_id == run.id), RunLog(run.id))
+            if log.stopped is not None:
+                return
+            match next_step(log, self._config.limits, cancelled):
+                case Begin():
+                    await self._begin(run)
+                case CallModel(only_reply):
+                    await self._call_model(run, ticket, logs, log, only_reply)
+                case RunCalls(turn):
+                    if await self._run_calls(run, ticket, logs, log, turn):
+                        return
+                case Review(text):
+                    await self._review(run, ticket, logs, log, text)
+                case Stop(reason, words):
+                    await self._stop(run, ticket, logs, log, Stop(reason, words))
+                    return
+
+    async def _begin(self, run: Run) -> None:
+        tools = self._catalog.tools()
+        stable = prompt.stable_messages(self._config.prompt, self._catalog.attached())
+        seen = tuple(journal.ToolSeen(name=t.name, digest=t.digest, off=t.off) for t in tools)
+        started = journal.Started(
+            by=run.started_by.subject,
+            user=run.started_by.user,
+            model=self._model.info.name,
+            tools=seen,
+            prompt_digest=prefix_digest(stable, prompt.tool_specs(tools)),
+            hint=run.hint,
+        )
+        async with self._store.write() as tx:
+            await self._guard(tx, run)
+            await journal.append(tx, run.ticket_id, run.id, self._clock.now(), started)
+            await tickets.set_ticket_state(tx, run.ticket_id, TicketState.WORKING)
+            await self._redraw(tx, run)
+
+    # --- the model --------------------------------------------------------------------------------------------------
+
+    async def _call_model(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, only_reply: bool) -> None:
+        request, offered = await self._request(ticket, logs, log, only_reply)
+        try:
+            reply = await self._model.reply(request)
+        except ModelError as error:
+            await self._stop(run, ticket, logs, log, Stop(StopReason.FAILED, str(error)))
+            return
+        entry = _replied(run, log, reply, only_reply, offered)
+        async with self._store.write() as tx:
+            await self._guard(tx, run)
+            await journal.append(tx, run.ticket_id, run.id, self._clock.now(), entry)
+
+    async def _request(
+        self, ticket: Ticket, logs: list[RunLog], log: RunLog, only_reply: bool
+    ) -> tuple[Request, tuple[str, ...]]:
+        facts = self._facts(ticket, logs)
+        async with self._store.read() as tx:
+            frozen = await servers.frozen(tx)
+        turns = _turns(log)
+        tools = self._catalog.tools()
+        narrowed = {t.name: None if t.server in frozen else self._narrow(t, facts) for t in tools if not t.off}
+        may_reply = prompt.reply_allowed(ticket, facts, turns, self._config.lookup_first)
+        offers = prompt.offers(tools, narrowed, reply_allowed=may_reply, only_reply=only_reply)
+        offers = offers or prompt.offers(tools, {}, reply_allowed=True, only_reply=True)
+        messages = prompt.messages(
+            self._config.prompt,
+            self._catalog.attached(),
+            ticket,
+            turns,
+            self._clock.now().date(),
+            language=ticket.language or "",
+        )
+        request = Request(messages, prompt.tool_specs(tools), offers, self._sampling)
+        return request, tuple(offer.name for offer in offers)
+
+    def _narrow(self, tool: Tool, facts: tuple[Fact, ...]) -> Mapping[str, object] | None:
+        return grounding.narrow(tool, facts, self._config.grounding)
+
+    def _facts(self, ticket: Ticket, logs: list[RunLog]) -> tuple[Fact, ...]:
+        """Everything grounded so far: the ticket's words, and successful results of any run of it (spec H9)."""
+        facts = list(grounding.facts_from_ticket(ticket, self._config.grounding))
+        for record in history.records(logs):
+            settings = self._config.servers.get(record.server)
+            trusted = settings is not None and settings.trusted
+            facts.extend(grounding.facts_from_result(record, trusted, self._config.grounding))
+        return tuple(facts)
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    async def _run_calls(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, turn: TurnLog) -> bool:
+        """One after the other, in order (spec H11). True when the run rests until a person answers."""
+        for call in turn.calls:
+            if call.ended is not None:
+                continue
+            context = Context(run, ticket, self._facts(ticket, logs), history.records(logs))
+            refused = None if call.intended or call.asked else over_limit(log, turn, call, self._config.limits)
+            if refused is not None:
+                await self._dispatcher.refuse(context, call, refused)
+                continue
+            if isinstance(await self._dispatcher.dispatch(context, call), Waiting):
+                async with self._store.write() as tx:
+                    return await tickets.wait(tx, run.id)
+        return False
+
+    # --- the draft --------------------------------------------------------------------------------------------------
+
+    async def _review(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, text: str) -> None:
+        flags = self.flags(ticket, logs, text)
+        final = not flags or log.corrections > 0
+        drafted = journal.Drafted(text=text, flags=flags, final=final)
+        async with self._store.write() as tx:
+            await self._guard(tx, run)
+            await journal.append(tx, run.ticket_id, run.id, self._clock.now(), drafted)
+
+    def flags(self, ticket: Ticket, logs: list[RunLog], text: str) -> tuple[review.Flag, ...]:
+        """What in a text nothing supports; also for texts that people edited (spec H26)."""
+        return review.review(
+            text,
+            ticket,
+            history.records(logs),
+            self._catalog.attached(),
+            self._config.review,
+            self._config.servers,
+            self._config.grounding,
+        )
+
+    async def _stop(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, stop: Stop) -> None:
+        draft = history.last_draft(log)
+        unmet = review.unmet(ticket, history.records(logs), self._config.review)
+        if unmet and stop.reason is not StopReason.CANCELLED:
+            stop = Stop(StopReason.NEEDS_PERSON, unmet)
+        stopped = journal.Stopped(reason=stop.reason, words=stop.words)
+        async with self._store.write() as tx:
+            await self._guard(tx, run)
+            await journal.append(tx, run.ticket_id, run.id, self._clock.now(), stopped)
+            await tickets.finish(tx, run.id, stop.reason)
+            await self._questions.cancel(tx, run.id, "the run ended")
+            await tickets.set_ticket_state(tx, run.ticket_id, TicketState.WAITING_FOR_US)
+            if draft is not None and draft.final and stop.reason is not StopReason.CANCELLED:
+                await self._ask_sign_off(tx, run, ticket, draft, stop)
+            await self._redraw(tx, run)
+        logger.info("run_ended run=%s stop=%s model_calls=%d", run.id, stop.reason.value, len(log.turns))
+
+    async def _ask_sign_off(self, tx: Tx, run: Run, ticket: Ticket, draft: journal.Drafted, stop: Stop) -> None:
+        text = prompt.wrap(draft.text, self._template(ticket), ticket.sender_name)
+        payload = {
+            "text": text,
+            "flags": [{"sentence": f.sentence, "why": f.why, "tag": f.tag} for f in draft.flags],
+            "stop_reason": stop.reason.value,
+            "words": stop.words,
+        }
+        bound = digest(prompt.REPLY, {"text": text})
+        await self._questions.ask(tx, run, Ask(QuestionKind.SIGN_OFF, "", "desk", ("staff", "lead"), bound, "", payload))
+
+    def _template(self, ticket: Ticket) -> Templates:
+        known = self._config.templates
+        return known.get(ticket.language or "") or known.get("en") or Templates(greeting="Hello {name},", signature="")
+
+    async def _guard(self, tx: Tx, run: Run) -> None:
+        await tickets.guard(tx, run, self._clock.now() + LEASE)
+
+    async def _redraw(self, tx: Tx, run: Run) -> None:
+        now = self._clock.now()
+        await outbox.put(tx, OutboxKind.CARD, f"ticket:{run.ticket_id}", run.ticket_id, now)
+        if run.queue_run:
+            await outbox.put(tx, OutboxKind.CARD, f"progress:{run.queue_run}", "", now)
+
+
+def _turns(log: RunLog) -> tuple[Turn, ...]:
+    """What the model reads of this run: a person's hint first, then each turn with its outcomes and the host's word after it."""
+    hint = log.started.hint if log.started else ""
+    first = (Turn("", (), {}, note=f"A person looked at an earlier draft and asks: {hint}"),) if hint else ()
+    return first + tuple(turn.turn(_note(turn)) for turn in log.turns)
+
+
+def _note(turn: TurnLog) -> str:
+    if turn.drafted is not None and not turn.drafted.final:
+        return review.correction(turn.drafted.flags)
+    return ""
+
+
+def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tuple[str, ...]) -> journal.Replied:
+    first = len(log.calls) + 1
+    calls = [(call.name, call.arguments) for call in reply.calls]
+    if not calls and reply.text.strip() and not reply.unreadable:
+        calls = [(prompt.REPLY, {"text": reply.text.strip()})]  # words without a call are a draft (spec M1)
+    written = [
+        journal.CallWritten(id=f"{run.id}.c{first + i}", name=name, arguments=arguments)
+        for i, (name, arguments) in enumerate(calls)
+    ]
+    return journal.Replied(
+        raw=reply.raw,
+        text=reply.text if reply.calls else "",
+        calls=tuple(written),
+        unreadable=reply.unreadable or ("" if written else "the reply held neither a call nor words"),
+        only_reply=only_reply,
+        offered=offered,
+        seconds=reply.usage.seconds,
+        prompt_tokens=reply.usage.prompt_tokens,
+        evaluated_tokens=reply.usage.evaluated_tokens,
+        sampled_tokens=reply.usage.sampled_tokens,
+        forced_tokens=reply.usage.forced_tokens,
+    )

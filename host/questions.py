@@ -1,0 +1,268 @@
+"""Where consent happens: ask, answer once, expire, cancel (spec H18-H22).
+
+A question is a row; asking writes it, the journal's entry and the card's delivery in one transaction and puts the run to rest. An
+answer counts for exactly one caller, and only while exact arguments and pinned definition are what was shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+
+from host import journal
+from host.config import HostConfig
+from host.port import Clock
+from host.signal import Signal
+from host.store import outbox, tickets
+from host.store import questions as rows
+from host.store.codec import dumps
+from host.store.engine import Store, Tx
+from host.types import (
+    Action,
+    Actor,
+    Answer,
+    AnswerResult,
+    Json,
+    NotTaken,
+    OutboxKind,
+    Question,
+    QuestionKind,
+    QuestionState,
+    RoleName,
+    Run,
+    Taken,
+)
+
+_ACTIONS: Mapping[QuestionKind, tuple[Action, ...]] = {
+    QuestionKind.CONSENT: ("approve", "decline"),
+    QuestionKind.INPUT_REQUEST: ("accept", "decline", "cancel"),
+    QuestionKind.SIGN_OFF: ("send", "edit_and_send", "reject", "work_again"),
+    QuestionKind.CHANGED_TOOL: ("accept", "decline"),
+    QuestionKind.MAY_HAVE_RUN: ("it_ran", "it_did_not_run"),
+}
+
+
+Then = Callable[[Tx, Question], Awaitable[None]]
+
+
+def digest(tool: str, arguments: Mapping[str, Json]) -> str:
+    """What an answer is bound to: the exact tool and arguments, or the exact text."""
+    return hashlib.sha256(f"{tool}\n{dumps(arguments)}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What to put to people; see `Question` for `payload` by kind."""
+
+    kind: QuestionKind
+    call_id: str
+    server: str
+    roles: tuple[RoleName, ...]
+    digest: str
+    definition: str
+    payload: Mapping[str, Json]
+
+
+class Questions:
+    """`definition_of(tool)` is the digest of a tool's definition as pinned now, "" when it can't be used."""
+
+    def __init__(
+        self, store: Store, config: HostConfig, clock: Clock, changed: Signal, definition_of: Callable[[str], str]
+    ) -> None:
+        self._store, self._config, self._clock, self._changed = store, config, clock, changed
+        self._definition_of = definition_of
+
+    async def ask(self, tx: Tx, run: Run, ask: Ask) -> Question:
+        """Write the question in the caller's transaction; a question about a call puts its run to rest."""
+        now = self._clock.now()
+        question = Question(
+            id="q" + secrets.token_hex(8),
+            kind=ask.kind,
+            state=QuestionState.OPEN,
+            ticket_id=run.ticket_id,
+            run_id=run.id,
+            call_id=ask.call_id,
+            server=ask.server,
+            roles=ask.roles,
+            digest=ask.digest,
+            definition=ask.definition,
+            payload=ask.payload,
+            asked_at=now,
+            deadline=now + timedelta(hours=self._config.limits.question_hours),
+        )
+        await rows.add(tx, question)
+        await journal.append(tx, run.ticket_id, run.id, now, _asked(question))
+        await self._redraw(tx, question)
+        if ask.call_id:
+            await tickets.wait(tx, run.id)
+        return question
+
+    async def may_answer(self, question_id: str, actor: Actor) -> NotTaken | None:
+        """None when this person may answer now."""
+        async with self._store.read() as tx:
+            question = await rows.get(tx, question_id)
+        return self._closed(question) or _wrong_person(question, actor)
+
+    async def answer(self, question_id: str, actor: Actor, answer: Answer, then: Then | None = None) -> AnswerResult:
+        """One answer of many counts; every other one is told why it does not. `then` runs in the same transaction."""
+        async with self._store.write() as tx:
+            question = await rows.get(tx, question_id)
+            refused = self._closed(question) or _wrong_person(question, actor) or self._unfit(question, actor, answer)
+            if refused is not None:
+                return refused
+            if self._changed_since(question):
+                return await self._supersede(tx, question)
+            closed = await self._close(tx, question, QuestionState.ANSWERED, actor, answer)
+            if then is not None:
+                await then(tx, closed)
+        self._changed.ring()
+        return Taken(closed, f"{_DONE_WORDS[answer.action]}.")
+
+    async def expire(self) -> int:
+        """Close what nobody answered in time; wakes the runs that waited (spec H20). Returns how many."""
+        async with self._store.write() as tx:
+            late = await rows.overdue(tx, self._clock.now())
+            for question in late:
+                await self._close(tx, question, QuestionState.EXPIRED, note="nobody answered in time; nothing ran")
+        if late:
+            self._changed.ring()
+        return len(late)
+
+    async def cancel(self, tx: Tx, run_id: str, note: str, state: QuestionState = QuestionState.CANCELLED) -> None:
+        """Close every open question of a run, in the caller's transaction."""
+        for question in await rows.of_run(tx, run_id):
+            if question.state is QuestionState.OPEN:
+                await self._close(tx, question, state, note=note)
+
+    def _closed(self, question: Question) -> NotTaken | None:
+        when = question.answered_at.strftime("%H:%M") if question.answered_at else ""
+        who = question.answered_by.name if question.answered_by else "somebody"
+        match question.state:
+            case QuestionState.OPEN:
+                late = question.deadline <= self._clock.now()
+                return NotTaken("This expired: nobody answered in time. Nothing ran.") if late else None
+            case QuestionState.ANSWERED:
+                return NotTaken(f"Already decided by {who} at {when} UTC: {_decision(question)}. Your click changed nothing.")
+            case QuestionState.EXPIRED:
+                return NotTaken("This expired: nobody answered in time. Nothing ran.")
+            case QuestionState.CANCELLED:
+                return NotTaken(f"This was cancelled ({question.note}). Your click changed nothing.")
+            case QuestionState.SUPERSEDED:
+                return NotTaken(f"This card is out of date ({question.note}). Please use the newer card in the thread.")
+            case QuestionState.UNDELIVERABLE:
+                return NotTaken("This question could not be delivered in time. Nothing ran.")
+
+    def _unfit(self, question: Question, actor: Actor, answer: Answer) -> NotTaken | None:
+        if answer.action not in _ACTIONS[question.kind]:
+            return NotTaken("That button does not belong to this card. Nothing was changed.")
+        if question.kind is QuestionKind.INPUT_REQUEST and answer.action == "accept":
+            if self._config.four_eyes and question.payload.get("approved_by") == actor.user:
+                return NotTaken("You approved this call yourself: another person has to release it.")
+            return _unfit_form(question.payload["schema"], answer.content)
+        return None
+
+    def _changed_since(self, question: Question) -> bool:
+        tool = question.payload.get("tool", "")
+        bound = question.kind in (QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST)
+        return bound and self._definition_of(str(tool)) != question.definition
+
+    async def _supersede(self, tx: Tx, question: Question) -> NotTaken:
+        note = "the tool's definition changed after this was asked"
+        await self._close(tx, question, QuestionState.SUPERSEDED, note=note)
+        self._changed.ring()
+        return NotTaken("Your answer does not count: the tool's definition changed after this was asked. It is checked again.")
+
+    async def _close(
+        self,
+        tx: Tx,
+        question: Question,
+        state: QuestionState,
+        by: Actor | None = None,
+        answer: Answer | None = None,
+        note: str = "",
+    ) -> Question:
+        now = self._clock.now()
+        if not await rows.close(tx, question.id, state, now, by, answer, note):
+            return question
+        entry = journal.Closed(
+            question_id=question.id,
+            question_kind=question.kind,
+            call_id=question.call_id,
+            state=state,
+            by=by.subject if by else "",
+            user=by.user if by else "",
+            action=answer.action if answer else None,
+            reason=answer.reason if answer else note,
+            content=answer.content if answer else {},
+            text=answer.text if answer else "",
+        )
+        await journal.append(tx, question.ticket_id, question.run_id, now, entry)
+        await self._redraw(tx, question)
+        await tickets.wake(tx, question.run_id)
+        return replace(question, state=state, answered_by=by, answered_at=now, answer=answer, note=note)
+
+    async def _redraw(self, tx: Tx, question: Question) -> None:
+        now = self._clock.now()
+        await outbox.put(tx, OutboxKind.CARD, f"question:{question.id}", question.ticket_id, now)
+        await outbox.put(tx, OutboxKind.CARD, f"ticket:{question.ticket_id}", question.ticket_id, now)
+
+
+_DONE_WORDS: Mapping[Action, str] = {
+    "approve": "Approved: the call runs now",
+    "decline": "Declined: nothing runs, and the model is told why",
+    "accept": "Your answer goes to the server",
+    "cancel": "Cancelled: the server is told",
+    "send": "The reply is on its way",
+    "edit_and_send": "The edited reply is on its way",
+    "reject": "Rejected: nothing is sent",
+    "work_again": "The ticket is worked again with your hint",
+    "it_ran": "Noted: it ran",
+    "it_did_not_run": "Noted: it did not run",
+}
+
+
+def _decision(question: Question) -> str:
+    return question.answer.action.replace("_", " ") if question.answer else "closed"
+
+
+def _wrong_person(question: Question, actor: Actor) -> NotTaken | None:
+    if actor.roles & set(question.roles):
+        return None
+    names = {"staff": "support staff", "lead": "a lead", "admin": "an admin"}
+    who = " or ".join(names[role] for role in question.roles) or "nobody (no one is configured)"
+    return NotTaken(f"Only {who} may decide this. Nothing was changed.")
+
+
+def _unfit_form(schema: Mapping[str, Json], content: Mapping[str, Json]) -> NotTaken | None:
+    """Answers are validated by us (spec H22): errors go beside their fields."""
+    fields: dict[str, str] = {}
+    for error in Draft202012Validator(dict(schema), format_checker=FormatChecker()).iter_errors(dict(content)):
+        fields[_field(error)] = error.message
+    return NotTaken("Please correct the form: " + "; ".join(fields.values()), fields) if fields else None
+
+
+def _field(error: ValidationError) -> str:
+    if error.absolute_path:
+        return str(error.absolute_path[0])
+    missing = error.message.split("'")
+    return missing[1] if error.validator == "required" and len(missing) > 1 else ""
+
+
+def _asked(question: Question) -> journal.Asked:
+    return journal.Asked(
+        question_id=question.id,
+        question_kind=question.kind,
+        call_id=question.call_id,
+        server=question.server,
+        roles=question.roles,
+        deadline=question.deadline,
+        digest=question.digest,
+        definition=question.definition,
+        payload=question.payload,
+    )

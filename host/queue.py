@@ -1,0 +1,160 @@
+"""Whose turn it is: order, leases, stop, freeze (spec H28, H30).  One bad ticket never stops the queue."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import Any
+
+import anyio
+
+from host import journal
+from host.catalog import Catalog
+from host.config import Limits
+from host.dispatch import LEASE
+from host.errors import StaleLease
+from host.loop import Loop
+from host.port import Clock
+from host.questions import Questions
+from host.signal import Signal
+from host.store import outbox, tickets
+from host.store.codec import TICKET
+from host.store.engine import Store, Tx
+from host.types import Actor, OutboxKind, Run, RunState, StopReason, Ticket, TicketState
+
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS = 15.0
+
+
+class Queue:
+    """Workers that lease ready runs and advance them; a timer that expires questions."""
+
+    def __init__(
+        self, store: Store, loop: Loop, catalog: Catalog, questions: Questions, limits: Limits, clock: Clock, changed: Signal
+    ) -> None:
+        self._store, self._loop, self._catalog, self._questions = store, loop, catalog, questions
+        self._limits, self._clock, self._changed = limits, clock, changed
+        self._owner = secrets.token_hex(4)
+        self._working: dict[str, anyio.CancelScope] = {}
+
+    # --- asking for work --------------------------------------------------------------------------------------------
+
+    async def intake(self, ticket: Ticket) -> bool:
+        """Take a ticket in once; False when it is known."""
+        now = self._clock.now()
+        async with self._store.write() as tx:
+            if not await tickets.add_ticket(tx, ticket):
+                return False
+            await journal.append(tx, ticket.id, "", now, journal.Taken(ticket=_as_json(ticket)))
+            await outbox.put(tx, OutboxKind.CARD, f"ticket:{ticket.id}", ticket.id, now)
+        self._changed.ring()
+        return True
+
+    async def start(self, tx: Tx, ticket_id: str, actor: Actor, queue_run: str = "", hint: str = "") -> Run | None:
+        """A new run over a ticket in the caller's transaction; None when one is under way."""
+        latest = await tickets.latest_run(tx, ticket_id)
+        if latest is not None and latest.state is not RunState.DONE:
+            return None
+        if latest is not None:
+            await self._questions.cancel(tx, latest.id, "the ticket is worked again")
+        number = secrets.token_hex(5)
+        run = Run(f"run-{number}", ticket_id, RunState.READY, actor, self._clock.now(), queue_run=queue_run, hint=hint)
+        await tickets.add_run(tx, run)
+        await tickets.set_ticket_state(tx, ticket_id, TicketState.WORKING)
+        await outbox.put(tx, OutboxKind.CARD, f"ticket:{ticket_id}", ticket_id, self._clock.now())
+        return run
+
+    async def start_many(self, actor: Actor, count: int | None) -> tickets.QueueRun:
+        """A queue run over waiting tickets, in order; `total` says how many were started."""
+        queue_run = tickets.QueueRun("queue-" + secrets.token_hex(5), actor, self._clock.now(), 0, "")
+        async with self._store.write() as tx:
+            started = 0
+            for ticket_id in await tickets.waiting_tickets(tx, count):
+                started += await self.start(tx, ticket_id, actor, queue_run.id) is not None
+            queue_run = tickets.QueueRun(queue_run.id, actor, queue_run.started_at, started, "")
+            if started:
+                await tickets.add_queue_run(tx, queue_run)
+                await outbox.put(tx, OutboxKind.CARD, f"progress:{queue_run.id}", "", self._clock.now())
+        self._changed.ring()
+        return queue_run
+
+    async def stop(self, actor: Actor, ticket_id: str | None = None) -> int:
+        """Stop everything under way, or one ticket's run, at once, also while it waits (spec H28). Returns how many."""
+        async with self._store.write() as tx:
+            active = [r for r in await tickets.active_runs(tx) if ticket_id in (None, r.ticket_id)]
+            for run in active:
+                await self._questions.cancel(tx, run.id, f"stopped by {actor.name}")
+                await tickets.cancel(tx, run.id)
+                if run.queue_run and ticket_id is None:
+                    await tickets.stop_queue_run(tx, run.queue_run, actor.name)
+        for run in active:
+            scope = self._working.get(run.id)
+            if scope is not None:
+                scope.cancel()
+        self._changed.ring()
+        return len(active)
+
+    # --- doing it ---------------------------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Runs until cancelled."""
+        if self._store.single_process:
+            async with self._store.write() as tx:
+                await tickets.release_all(tx)
+        async with anyio.create_task_group() as group:
+            for _ in range(self._limits.workers):
+                group.start_soon(self._work)
+            group.start_soon(self._tick)
+
+    async def _work(self) -> None:
+        while True:
+            async with self._store.write() as tx:
+                run = await tickets.lease(tx, self._owner, self._clock.now(), LEASE.total_seconds())
+            if run is None:
+                await self._changed.wait(2.0)
+            else:
+                await self._advance(run)
+
+    async def _advance(self, run: Run) -> None:
+        try:
+            with anyio.CancelScope() as scope:
+                self._working[run.id] = scope
+                await self._loop.advance(run)
+            if scope.cancelled_caught:
+                await self._loop.advance(run)  # ends it in order: what was begun is found out, nothing new starts
+        except StaleLease:
+            logger.warning("run %s was taken over by another worker", run.id)
+        except Exception as error:  # the worker's edge: the ticket goes to a person, the queue goes on
+            logger.error("run failed: %s run=%s", type(error).__name__, run.id)
+            logger.debug("where it failed", exc_info=error)
+            await self._fail(run, error)
+        finally:
+            self._working.pop(run.id, None)
+            self._changed.ring()
+
+    async def _fail(self, run: Run, error: Exception) -> None:
+        now = self._clock.now()
+        words = f"an error of the program ({type(error).__name__}); the log says more. A person has to take this ticket"
+        async with self._store.write() as tx:
+            await journal.append(tx, run.ticket_id, run.id, now, journal.Stopped(reason=StopReason.FAILED, words=words))
+            await tickets.finish(tx, run.id, StopReason.FAILED)
+            await self._questions.cancel(tx, run.id, "the run failed")
+            await tickets.set_ticket_state(tx, run.ticket_id, TicketState.WAITING_FOR_US)
+            await outbox.put(tx, OutboxKind.CARD, f"ticket:{run.ticket_id}", run.ticket_id, now)
+
+    async def _tick(self) -> None:
+        """Expiry from one timer that reads the database, so that it survives restarts (spec H20)."""
+        while True:
+            await self._questions.expire()
+            await self._changed.wait(TICK_SECONDS)
+
+    async def idle(self) -> bool:
+        """Nothing is ready, working or due: everybody waits for people."""
+        async with self._store.read() as tx:
+            return await tickets.idle(tx)
+
+
+def _as_json(ticket: Ticket) -> dict[str, Any]:
+    loaded: dict[str, Any] = TICKET.dump_python(ticket, mode="json")
+    return loaded
