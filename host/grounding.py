@@ -189,14 +189,22 @@ def facts_from_result(call: ToolCallRecord, trusted: bool, rules: Rules) -> tupl
     """The identifiers of a successful result in document order, each with the record around it (spec H9).
 
     Text without structured content is read as JSON where it is JSON. Inside longer texts only a trusted server is searched.
+    What the call's own free text named ("nothing found for KG-1234") is an echo of the model, unless it is found under its name.
     """
     if not call.ok or call.outcome is not OutcomeKind.RESULT or call.name.startswith("desk."):
         return ()
     data = call.data if call.data is not None else _json_or_text(call.text)
+    echoed = {
+        (one.param, one.value)
+        for key, node, _ in _walk(call.arguments, "", {}, DEEPEST)
+        if isinstance(node, str) and key not in rules
+        for one in mentions(node, rules)
+    }
     return tuple(
         Fact(param, value, call.call_id, call.server, trusted, record)
         for key, node, record in _walk(data, "", {}, DEEPEST)
         for param, value in _held(key, node, trusted, rules)
+        if key == param or (param, value) not in echoed
     )
 
 

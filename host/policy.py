@@ -32,6 +32,7 @@ _WORDS = re.compile(
 class History:
     """What already ran, by full tool name: calls in this ticket, and calls of all tickets today.
 
+    `ticket["calls"]` counts every call, refused and failed ones too; without it, it is the sum of the others.
     `today["amount"]` is the money that today's effects moved, in the record's currency; leave it out when it is not known.
     """
 
@@ -132,7 +133,7 @@ def _value(name: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fa
     first, _, rest = name.partition(".")
     match first:
         case "ticket" if rest == "calls":
-            return sum(history.ticket.values())
+            return history.ticket.get("calls", sum(history.ticket.values()))
         case "ticket" if rest:
             return history.ticket.get(rest, 0)
         case "today" if rest == "amount":

@@ -131,7 +131,7 @@ def tool(*params: str, effect: Effect = "read", server: str = "shop", required: 
 def result(data: Any = None, text: str = "", call_id: str = "c1", server: str = "shop", **more: Any) -> ToolCallRecord:
     return ToolCallRecord(
         name=more.pop("name", f"{server}.look"),
-        arguments={},
+        arguments=more.pop("arguments", {}),
         ok=more.pop("ok", True),
         duration_ms=12,
         note="",
@@ -340,6 +340,16 @@ def test_values_are_found_under_any_key_as_keys_in_lists_and_in_a_trusted_server
     data = {"id": "O-1145", "others": ["O-1146"], "stock": {"KG-1006": 3}, "note": "sent with FX-10265368 in 2026"}
     assert [fact.value for fact in facts_from_result(result(data), True, RULES)] == ["O-1145", "O-1146", "KG-1006", "FX-10265368"]
     assert [fact.value for fact in facts_from_result(result(data), False, RULES)] == ["O-1145", "O-1146", "KG-1006"]
+
+
+def test_what_a_server_only_repeats_of_the_models_own_words_grounds_nothing() -> None:
+    asked = {"query": "kg1034 or O-1145"}
+    echo = {"note": "nothing found for KG-1034", "query": "O-1145", "products": [{"sku": "KG-1006"}]}
+    assert [fact.value for fact in facts_from_result(result(echo, arguments=asked), True, RULES)] == ["KG-1006"]
+    real = {"products": [{"sku": "KG-1034", "stock": 3}]}
+    assert [fact.value for fact in facts_from_result(result(real, arguments=asked), True, RULES)] == ["KG-1034"]
+    order = {"note": "O-1145 was sent"}
+    assert [fact.value for fact in facts_from_result(result(order, arguments={"order_id": "O-1145"}), True, RULES)] == ["O-1145"]
 
 
 def test_text_is_read_where_there_is_no_structured_content() -> None:
