@@ -38,8 +38,8 @@ exact = 'O-\d{4}'
 find = '''(?imx)
 (?:
     # said to be an order: "order no. 7144", "o7144"
-    (?<![\w.,/+-])
-    (?: (?:orders?|ordre|bestel(?:l?ing)?|bestell(?:ung)?|auftrags?|commande)
+    (?<![\w.,+-])
+    (?: (?:orders?|ord|ordre|bestel(?:l?ing)?|bestell(?:ung)?|auftrags?|commande)
         [ -]? (?:numbers?|nummer|num[eé]ro|num|no|nr|n°|id|ref(?:erence)?)? (?:[ ](?:is|was|ist|war|est))?
       | o )
     [ \#:.°-]* (?=[\do]*\d)
@@ -157,6 +157,7 @@ def found(text: str) -> list[str]:
         "7144, please", "Is 7144 lost?", "７１４４", "O-７１４４", "O-71\u200b44", "O\u00ad-7144", "O\u2060-7144",
         "O-٧١٤٤", "0-7144", "07144", "О-7144", "O\u00a0-\u00a07144", "**O-7144**", "https://shop.example.com/?order=7144",
         "order 7144 2 pans", "order\n7144 is late", "ORDER 7144", "<O-7144>", "my orders: 7144", "№ 7144",
+        "https://shop.example.com/orders/O-7144", "ORD-7144", "Order#O7144",
     ],
 )  # fmt: skip
 def test_an_order_number_is_read_however_a_customer_types_it(text: str) -> None:
@@ -219,6 +220,7 @@ def test_a_year_with_the_word_order_before_it_or_alone_on_its_line_is_an_order()
 
 
 def test_several_identifiers_come_in_the_order_of_the_text() -> None:
+    assert found("O-1387/O-1388, o1389 & 1390") == ["O-1387", "O-1388", "O-1389", "O-1390"]
     assert found("orders 1387 and 1388, parcel FX-10265368; KG-1006 of o1387") == [
         "O-1387",
         "O-1388",
@@ -448,7 +450,7 @@ def test_null_for_an_optional_identifier_names_nothing() -> None:
 def test_identifiers_inside_objects_and_arrays_are_grounded_with_their_path() -> None:
     schema = {"type": "object", "properties": {"lines": {"type": "array"}, "sku": {"type": "array", "items": {"type": "string"}}}}
     facts = [Fact("sku", "KG-1006", "c1"), Fact("sku", "KG-1007", "c1")]
-    arguments = {"lines": [{"sku": "kg1006", "n": 2}], "sku": ["KG-1006", "1007"]}
+    arguments: dict[str, Any] = {"lines": [{"sku": "kg1006", "n": 2}], "sku": ["KG-1006", "1007"]}
     outcome = ground(tool(schema=schema), arguments, facts, RULES)
     assert isinstance(outcome, Grounded)
     assert outcome.arguments == {"lines": [{"sku": "KG-1006", "n": 2}], "sku": ["KG-1006", "KG-1007"]}
@@ -519,7 +521,7 @@ def test_narrow_leaves_out_a_tool_whose_required_identifier_is_unknown_and_drops
 
 def test_narrow_reaches_into_objects_and_arrays_and_keeps_a_servers_own_choice() -> None:
     line = {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {
             "lines": {"type": "array", "items": line},
