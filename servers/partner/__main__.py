@@ -11,11 +11,10 @@ from datetime import date
 from pathlib import Path
 
 import anyio
-import uvicorn
 
+from servers.partner.listening import LOOPBACK, PortTaken, bound_socket, serve
 from servers.partner.variants import VARIANTS, PartnerSettings
 
-LOOPBACK = "127.0.0.1"
 DEFAULT_DAY = "2026-06-02"
 
 
@@ -32,11 +31,12 @@ def main() -> int:
     server = VARIANTS[arguments.variant](settings)
     try:
         if arguments.http:
-            app = server.streamable_http_app(host=LOOPBACK)
-            config = uvicorn.Config(app, host=LOOPBACK, port=arguments.port, log_level="warning", access_log=False)
-            uvicorn.Server(config).run()
+            anyio.run(serve, server.streamable_http_app(host=LOOPBACK), bound_socket(arguments.port))
         else:
             anyio.run(server.run_stdio_async)
+    except PortTaken as error:
+        print(f"partner: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     return 0

@@ -14,17 +14,14 @@ from pathlib import Path
 
 import anyio
 import httpx2
-import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
-from starlette.types import ASGIApp
 
 from servers.shop.api import build_api
 from servers.shop.auth import TokenFile
 from servers.shop.client import ShopApi
+from servers.shop.listening import LOOPBACK, PortTaken, bound_socket, serve
 from servers.shop.server import HttpAuth, build_server
 from servers.shop.settings import SettingsError, shop_settings, state_key
-
-LOOPBACK = "127.0.0.1"
 
 
 def main() -> int:
@@ -33,10 +30,10 @@ def main() -> int:
     try:
         if arguments.role == "api":
             app = build_api(shop_settings(arguments.database, os.environ))
-            anyio.run(_serve_http, app, arguments.port)
+            anyio.run(serve, app, bound_socket(arguments.port))
         else:
             anyio.run(_serve_mcp, arguments)
-    except SettingsError as error:
+    except (SettingsError, PortTaken) as error:
         print(f"shop: {error}", file=sys.stderr)
         return 2
     except SQLAlchemyError as error:
@@ -67,10 +64,10 @@ async def _serve_mcp(arguments: argparse.Namespace) -> None:
         if not arguments.http:
             await build_server(api, key).run_stdio_async()
             return
-        tokens = os.environ.get("SHOP_TOKENS_FILE")
-        url = f"http://{LOOPBACK}:{arguments.port}"
+        tokens, sock = os.environ.get("SHOP_TOKENS_FILE"), bound_socket(arguments.port)
+        url = f"http://{LOOPBACK}:{sock.getsockname()[1]}"
         server = build_server(api, key, HttpAuth(TokenFile(Path(tokens)), url) if tokens else None)
-        await _serve_http(server.streamable_http_app(host=LOOPBACK), arguments.port)
+        await serve(server.streamable_http_app(host=LOOPBACK), sock)
 
 
 @asynccontextmanager
@@ -80,14 +77,10 @@ async def _api(arguments: argparse.Namespace) -> AsyncIterator[ShopApi]:
     if url:
         transport: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport()
     else:
-        transport = httpx2.ASGITransport(build_api(shop_settings(arguments.database, os.environ)))
+        app = build_api(shop_settings(arguments.database, os.environ))
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url=url or "http://shop", timeout=30.0) as http:
         yield ShopApi(http)
-
-
-async def _serve_http(app: ASGIApp, port: int) -> None:
-    config = uvicorn.Config(app, host=LOOPBACK, port=port, log_level="warning", access_log=False)
-    await uvicorn.Server(config).serve()
 
 
 if __name__ == "__main__":
