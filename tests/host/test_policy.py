@@ -160,7 +160,7 @@ def test_a_good_policy_starts() -> None:
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (rule("shop.issue_refnd", "ask"), 'rule 2 (ask shop.issue_refnd): no tool matches "shop.issue_refnd"; there are desk'),
+        (rule("shop.issue_refnd", "ask"), 'rule 2 (ask shop.issue_refnd): no tool matches "shop.issue_refnd"'),
         (rule("bank.*", "deny"), "no tool matches"),
         (rule("shop.issue_refund", "ask", order_id="== O-1"), 'no tool that this rule matches has a parameter "order_id"'),
         (rule("shop.issue_refund", "ask", amount="> 5"), 'has a parameter "amount"; there are quote_id'),
