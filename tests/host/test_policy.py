@@ -183,7 +183,8 @@ def test_a_rule_that_could_not_do_what_it_says_is_named_by_number_and_content(ba
     "text",
     [
         "150", "", ">", "=> 5", "= 5", "~ 5", "> 2.614", "> 1,000", "> 6,95", "> 1.745,00", "> 150 EUR", "> EUR", "> 1e3",
-        "> NaN", "> 1_000", "== 2.614", '== "EUR"', "== 'EUR'", "in", "in ", "in a,,b", "in a, 2.614", "> 5 and < 7", "> \u0661", "> +5",
+        "> NaN", "> 1_000", "== 2.614", '== "EUR"', "== 'EUR'", "in", "in ", "in a,,b", "in a, 2.614", "> 5 and < 7",
+        "> \u0661", "> +5",
         "inside", "> 00150",
     ],
 )  # fmt: skip
