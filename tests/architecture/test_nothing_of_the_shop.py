@@ -20,6 +20,7 @@ READS_TAGS = "host/score.py"
 #: Tags that are words of our own too, and what for.
 OWN_WORDS = {
     "policy": "the checkpoint has a step of that name",
+    "lost": "a connection's state",
 }
 
 

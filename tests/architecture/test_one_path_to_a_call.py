@@ -1,7 +1,7 @@
 """There is one path to a tool call: `host.sessions` defines it, `host.dispatch` uses it, and no other line even names it.
 
-What stands under the sessions (a connection, its transport, its replies) may name the protocol's words; the import contract "wire"
-sees to it that only the sessions reach them.
+What stands under the sessions (a connection, its transport, its replies) may name the protocol's words; the import contract
+"wire" sees to it that only the sessions reach them.
 
 The names below are reserved in bot, host and models: as an attribute (called, aliased or passed on as a bound method), as a
 class pattern's field, and as a word handed to `getattr` and its kind. What this can't see is in ARCHITECTURE.md.
