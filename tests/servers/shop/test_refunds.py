@@ -206,10 +206,9 @@ async def test_several_processes_seed_an_empty_database_exactly_once(connected, 
 
 async def test_over_http_too_the_next_process_takes_the_answer(connected, over_http, database) -> None:
     arguments = ("servers.shop", "mcp", "--http", "--database", str(database))
-    async with over_http(*arguments) as url:
-        async with connected(f"{url}/mcp") as call:
-            wanted = await quoted(call, "O-1864", "T-0048")
-            question = await call("issue_refund", wanted, "T-0048")
+    async with over_http(*arguments) as url, connected(f"{url}/mcp") as call:
+        wanted = await quoted(call, "O-1864", "T-0048")
+        question = await call("issue_refund", wanted, "T-0048")
     async with over_http(*arguments) as url, connected(f"{url}/mcp") as call:
         released = await call("issue_refund", wanted, "T-0048", **answers(question, YES))
         rows = await refunds_of(call, "O-1864", "T-0048")
