@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -156,6 +157,8 @@ class PromptConfig(Frozen):
     rules: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
     resource_max_chars: int = 4000
+    #: The day the model is told; left out means the clock's. Set where tickets of a fixed day are replayed (spec M7).
+    today: date | None = None
     tools_share: float = 0.25
 
 
@@ -192,3 +195,5 @@ class HostConfig(Frozen):
     #: Nobody releases what they approved (spec H19).
     four_eyes: bool = True
     pilot: bool = False
+    #: Who replies come from (spec H27): "Name <address>".
+    sender: str = ""

@@ -12,7 +12,6 @@ from host.catalog import Catalog
 from host.config import HostConfig
 from host.errors import NotFound
 from host.loop import Loop
-from host.outbox import Outbox
 from host.port import Clock
 from host.questions import Questions
 from host.queue import Queue
@@ -46,7 +45,7 @@ WORKERS = frozenset({"staff", "lead", "admin"})
 
 
 class Host:
-    """Everything the outside may do. Built by the wiring, served with `serve`."""
+    """Everything the outside may do. Built by the wiring."""
 
     def __init__(
         self,
@@ -54,7 +53,6 @@ class Host:
         store: Store,
         queue: Queue,
         loop: Loop,
-        outbox: Outbox,
         questions: Questions,
         catalog: Catalog,
         sessions: Sessions,
@@ -63,7 +61,7 @@ class Host:
         changed: Signal,
         model: Model,
     ) -> None:
-        self._store, self._queue, self._loop, self._outbox = store, queue, loop, outbox
+        self._store, self._queue, self._loop = store, queue, loop
         self._questions, self._catalog, self._sessions = questions, catalog, sessions
         self._config, self._clock, self._changed, self._model = config, clock, changed, model
 
@@ -182,11 +180,10 @@ class Host:
         payload = {
             "question_id": question.id,
             "run_id": question.run_id,
-            "ticket_id": ticket.id,
             "to": ticket.sender_mail,
-            "name": ticket.sender_name,
-            "subject": ticket.subject,
-            "text": text,
+            "from": self._config.sender,
+            "subject": ticket.subject if ticket.subject.lower().startswith("re:") else f"Re: {ticket.subject}",
+            "body": text,
         }
         await outbox.put(tx, OutboxKind.MAIL, f"mail:{question.id}", ticket.id, self._clock.now(), payload)
 

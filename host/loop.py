@@ -237,7 +237,7 @@ class Loop:
             self._catalog.attached(),
             ticket,
             turns,
-            self._clock.now().date(),
+            self._config.prompt.today or self._clock.now().date(),
             language=ticket.language or "",
         )
         request = Request(messages, prompt.tool_specs(tools), offers, self._sampling)

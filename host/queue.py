@@ -109,12 +109,17 @@ class Queue:
 
     async def _work(self) -> None:
         while True:
-            async with self._store.write() as tx:
-                run = await tickets.lease(tx, self._owner, self._clock.now(), LEASE.total_seconds())
-            if run is None:
+            if not await self.work_one():
                 await self._changed.wait(2.0)
-            else:
-                await self._advance(run)
+
+    async def work_one(self) -> bool:
+        """Lease the next ready run and advance it until it waits or ends; False when none is ready."""
+        async with self._store.write() as tx:
+            run = await tickets.lease(tx, self._owner, self._clock.now(), LEASE.total_seconds())
+        if run is None:
+            return False
+        await self._advance(run)
+        return True
 
     async def _advance(self, run: Run) -> None:
         try:
@@ -148,11 +153,6 @@ class Queue:
         while True:
             await self._questions.expire()
             await self._changed.wait(TICK_SECONDS)
-
-    async def idle(self) -> bool:
-        """Nothing is ready, working or due: everybody waits for people."""
-        async with self._store.read() as tx:
-            return await tickets.idle(tx)
 
 
 def _as_json(ticket: Ticket) -> dict[str, Any]:

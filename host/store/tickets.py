@@ -231,9 +231,3 @@ async def runs_of(tx: Tx, queue_run_id: str) -> Sequence[Run]:
     query = select(runs).where(runs.c.queue_run == queue_run_id).order_by(runs.c.position)
     return [_run(row) for row in await tx.execute(query)]
 
-
-async def idle(tx: Tx) -> bool:
-    """Nothing left to do but to wait for people: no run ready or working, no delivery due."""
-    busy = select(runs.c.id).where(runs.c.state.in_([RunState.READY.value, RunState.WORKING.value])).limit(1)
-    due = select(outbox.c.id).where(outbox.c.state == "due").limit(1)
-    return (await tx.execute(busy)).first() is None and (await tx.execute(due)).first() is None

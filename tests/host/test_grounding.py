@@ -31,67 +31,9 @@ from host.grounding import (
 )
 from host.types import Effect, Fact, OutcomeKind, Ticket, Tool, ToolCallRecord
 
-CONFIG = r"""
-[order_id]
-normal = "O-{}"
-exact = 'O-\d{4}'
-find = '''(?imx)
-(?:
-    # said to be an order: "order no. 7144", "o7144"
-    (?<![\w.,+-])
-    (?: (?:orders?|ord|ordre|bestel(?:l?ing)?|bestell(?:ung)?|auftrags?|commande)
-        [ -]? (?:numbers?|nummer|num[eé]ro|num|no|nr|n°|id|ref(?:erence)?)? (?:[ ](?:is|was|ist|war|est))?
-      | o )
-    [ \#:.°-]* (?=[\do]*\d)
-  |
-    # zero typed for the letter; not a postcode, not a phone
-    (?<![\w.,/+-]) (?<!\d[ ]) (?<!\)[ ]) 0-? (?=\d{4} (?! [ /-]*\d | ,?[ ](?-i:[A-ZÄÖÜ])))
-  |
-    # alone on its line
-    ^[ ]* (?=\d{4}[ .!?]*$)
-  |
-    # a bare number; not money, not a year, no part of a phone or card number, no postcode
-    (?<![\w.,/+€$£-]) (?<![€$£][ ]) (?<!\b(?:eur|usd|gbp|chf)[ ]) (?<!\beuro[ ]) (?<!\beuros[ ])
-    (?<!\d[ ]) (?<!\bending[ ]) (?<!\bending[ ]in[ ]) (?<!\bends[ ]in[ ])
-    (?<!\b(?:ext|tel)[ ]) (?<!\b(?:ext|tel)\.[ ])
-    (?! (?:19[5-9]|20[0-2])\d )
-    (?! \d{4} (?: \)?[ /]\d | [ ]?(?-i:[A-Z]{2})\b ) )
-    (?! (?:(?<=\d\n)|(?<=\d,[ ])) \d{4}[ ](?-i:[A-ZÄÖÜ]) )
-    (?=\d{4})
-)
-([\do]{4})
-# not part of a longer number, not an amount or a measure
-(?! [\w@°%€$£] | [.,]\d | [.,]- | -[ ]?\d | [ ][%€$£]
-  | [ ](?:eur|euros?|usd|gbp|chf|dollars?|pounds?|cents?|mg|g|kg|ml|cl|l|mm|cm|m|km
-      |w|watts?|v|volts?|h|hrs?|hours?|uhr|uur|points?|punkte)\b )'''
-
-[quote_id]
-handle = true
-normal = "Q-{}"
-exact = 'Q-[0-9a-f]{10}'
-find = '(?i)(?<![\w-])q[ #:-]*([0-9a-fo]{10})(?![\w-])'
-
-[tracking_number]
-normal = "FX-{}"
-exact = 'FX-\d{8}'
-find = '''(?ix)
-(?: (?<![\w-]) fx [ \#:.-]*
-  | (?<![\w-]) (?:tracking|parcel|shipment|sendungs?|paket|pakket|colis|suivi)
-    [ -]? (?:number|nummer|code|num[eé]ro|no|nr|n°)? [ \#:.°-]* )
-((?: [\do] [ -]? ){7} [\do])
-(?! \w | [.,]\d | [ -]\d )'''
-
-[sku]
-normal = "KG-{}"
-exact = 'KG-\d{4}'
-find = '''(?ix)
-(?: (?<![\w-]) (?<!\d[ ]) kg [ \#:.-]*
-  | (?<![\w-]) (?:sku|art(?:icle|ikel)?|item|produ[ck]t) [ -]?(?:number|nummer|code|num[eé]ro|no|nr|n°)? [ \#:.°-]* )
-([\do]{3}\d|\d[\do]{3})
-(?! \w | [.,]\d | [ -]\d )'''
-"""
+CONFIG = (Path(__file__).parents[2] / "deskhand.toml").read_text(encoding="utf-8")
 RULES: Mapping[str, GroundingRule] = {
-    name: GroundingRule.model_validate(values) for name, values in tomllib.loads(CONFIG).items()
+    name: GroundingRule.model_validate(values) for name, values in tomllib.loads(CONFIG)["grounding"].items()
 }
 SHOP_TICKETS = Path(__file__).parents[2] / "servers/shop/data/tickets.jsonl"
 

@@ -1,0 +1,1 @@
+"""The `deskhand` command: one file per group of commands."""

@@ -1,0 +1,119 @@
+"""The only file that names concrete classes: settings in, a running host out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from host.catalog import Catalog
+from host.prompt import REPLY
+from models.catalogue import model_path
+from models.llama import LlamaModel
+from models.recorded import RecordedModel
+
+from bot.clock import SystemClock
+from bot.settings import Settings
+from host import policy
+from host.config import HostConfig
+from host.dispatch import Dispatcher
+from host.errors import ConfigError
+from host.facade import Host
+from host.loop import Loop
+from host.outbox import Outbox
+from host.port import Clock, Desk
+from host.questions import Questions
+from host.queue import Queue
+from host.sessions import Sessions
+from host.signal import Signal
+from host.store.engine import Store
+from host.store.servers import ServerMemory
+from models.port import Model, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A host with everything around it that has to be served."""
+
+    host: Host
+    queue: Queue
+    outbox: Outbox
+    store: Store
+    report: tuple[str, ...]
+
+
+def build_model(settings: Settings) -> Model:
+    """The configured model, not entered yet. Raises `ModelSetupError` in words."""
+    chosen = settings.model
+    if chosen.kind == "recorded":
+        return RecordedModel(Path(chosen.recordings))
+    return LlamaModel(model_path(chosen.name), context=chosen.context, threads=chosen.threads)
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings,
+    model: Model,
+    make_desk: Callable[[Host], Desk],
+    *,
+    extra_env: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[Running]:
+    """A host on its database, connected to its servers. The model is entered already."""
+    config = with_env(settings.host, extra_env or {})
+    clock, changed = clock or SystemClock(), Signal()
+    async with Store(settings.database.url) as store:
+        memory = ServerMemory(store)
+        async with Sessions(config.servers, memory) as sessions:
+            catalog = Catalog(sessions, memory, config.servers)
+            await sessions.connect_all()
+            report = await catalog.refresh()
+            check_policy(settings, config, catalog)
+            questions = Questions(store, config, clock, changed, lambda name: _definition(catalog, name))
+            dispatcher = Dispatcher(store, sessions, catalog, questions, config, clock)
+            sampling = Sampling(settings.model.temperature, settings.model.seed, settings.model.max_tokens)
+            loop = Loop(store, model, catalog, dispatcher, questions, config, clock, sampling)
+            queue = Queue(store, loop, catalog, questions, config.limits, clock, changed)
+            host = Host(
+                store=store,
+                queue=queue,
+                loop=loop,
+                questions=questions,
+                catalog=catalog,
+                sessions=sessions,
+                config=config,
+                clock=clock,
+                changed=changed,
+                model=model,
+            )
+            yield Running(host, queue, Outbox(store, make_desk(host), clock, changed), store, report)
+
+
+def with_env(config: HostConfig, extra: Mapping[str, str]) -> HostConfig:
+    """The same configuration with more environment for every server."""
+    servers = {name: s.model_copy(update={"env": {**s.env, **extra}}) for name, s in config.servers.items()}
+    return config.model_copy(update={"servers": servers})
+
+
+def check_policy(settings: Settings, config: HostConfig, catalog: Catalog) -> None:
+    """A policy that names an unknown tool or field refuses to start, with the line (spec H8).
+
+    A server that is down offers nothing to check against: its configured tools count as known.
+    """
+    parameters = {tool.name: tuple(tool.full_schema.get("properties", {})) for tool in catalog.tools()}
+    for prefix, server in config.servers.items():
+        for tool in server.tools:
+            parameters.setdefault(f"{prefix}.{tool}", tuple(config.grounding))
+    parameters[REPLY] = ("text",)
+    for number, rule in enumerate(config.policy, 1):
+        try:
+            policy.check((rule,), tuple(parameters), parameters, tuple(config.grounding))
+        except ConfigError as error:
+            line = settings.line_of_rule(number)
+            raise ConfigError(f"{settings.path}, line {line}: {error}") from error
+
+
+def _definition(catalog: Catalog, name: str) -> str:
+    tool = catalog.find(name)
+    return tool.digest if tool is not None and not tool.off else ""
