@@ -34,7 +34,7 @@ from host.types import Json, ListedResource, ListedTool, ServerHealth, ServerRep
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 30.0
-SHORT_LIFE, PROOF_SECONDS = 5.0, 3.0
+SHORT_LIFE, PROOF_SECONDS, LISTEN_SECONDS = 5.0, 3.0, 3.0
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
 MAX_PAGES = 100
 CONNECTING: tuple[type[Exception], ...] = (*FOREIGN, ServerError)
@@ -140,11 +140,13 @@ class Connection:
         """Holds the connection until it ends; says why it did. What is remembered of the server is dropped when it misleads."""
         words, before = LastWords(), self.generation
         for modes in (await self._modes(), AUTO):
+            mark = Mark(CONNECT)
+            MARK.set(mark)
             try:
                 await self._hold(modes, words)
                 return "its connection ended"
             except CONNECTING as error:
-                failed = mapped(error, prefix=self.prefix, mark=Mark(CONNECT))
+                failed = mapped(error, prefix=self.prefix, mark=mark)
                 if modes is AUTO or self.generation > before or not _misled(error):
                     return f"{failed}; its last words: {words.line()}" if words.line() else str(failed)
                 await self._memory.save_discovered(self.prefix, self._digest, None)
@@ -173,16 +175,18 @@ class Connection:
         opened = self._open_stdio(modes, words) if self.config.command else self._open_http(SERVICE_SUBJECT, modes, self._end)
         try:
             with anyio.fail_after(CONNECT_SECONDS) as scope:
-                async with opened as (client, tap):
+                async with opened as (client, tap), anyio.create_task_group() as tasks:
+                    heeded = anyio.Event()
+                    tasks.start_soon(self._listen, client, heeded)
+                    with anyio.move_on_after(LISTEN_SECONDS):
+                        await heeded.wait()  # before the listing, so that no change falls in between
                     await self._meet(client, tap)
                     scope.deadline = float("inf")
                     self._client = (client, tap) if self.config.command else None
                     self._turn("connected", "")
-                    async with anyio.create_task_group() as tasks:
-                        tasks.start_soon(self._listen, client)
-                        tasks.start_soon(self._prove, client)
-                        await self._ended.wait()
-                        tasks.cancel_scope.cancel()
+                    tasks.start_soon(self._prove, client)
+                    await self._ended.wait()
+                    tasks.cancel_scope.cancel()
         finally:
             self._client = None
             self._end()
@@ -213,19 +217,24 @@ class Connection:
         changed_legacy = kept is not None and self._known["mode"] == "legacy"
         await self._memory.save_discovered(self.prefix, self._digest, None if changed_legacy else value)
 
-    async def _listen(self, client: Client) -> None:
-        """Notes `list_changed` of a 2026 server; an older one pushes it to the message handler."""
+    async def _listen(self, client: Client, heeded: anyio.Event) -> None:
+        """Notes `list_changed` of a 2026 server; an older one pushes it to the message handler. `heeded` is set once it listens,
+        or can't."""
         tools = client.server_capabilities.tools
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+            heeded.set()
             return
         try:
             async with client.listen(tools_list_changed=True) as events:
+                heeded.set()
                 async for _event in events:
                     self.changes += 1
         except SubscriptionLost:
             self._end()
-        except FOREIGN as error:
-            log.info("%s: no word of changed tools (%s)", self.prefix, type(root(error)).__name__)
+        except (MCPError, TimeoutError) as error:
+            log.info("%s: no word of changed tools (%s)", self.prefix, type(error).__name__)
+        finally:
+            heeded.set()
 
     async def _prove(self, client: Client) -> None:
         """After a call without any sign of life: a child that can't even list its tools is ended and started again."""

@@ -141,9 +141,11 @@ def _sendable(prefix: str, *values: object) -> None:
 
 
 def _hush_libraries() -> None:
-    """Their lines stop at their own root, whatever level anybody sets: what matters is in our words (spec H16)."""
-    for name in _TALKATIVE:
-        library = logging.getLogger(name)
-        library.propagate = False
-        if not library.handlers:
-            library.addHandler(logging.NullHandler())
+    """Nothing that they log gets out, whatever level or handler anybody sets: what matters is in our words (spec H16)."""
+    for name in [*_TALKATIVE, *logging.root.manager.loggerDict]:
+        if name.split(".")[0] in _TALKATIVE:
+            logging.getLogger(name).addFilter(_nothing)
+
+
+def _nothing(_record: logging.LogRecord) -> bool:
+    return False

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from host.config import OAuthConfig, ServerConfig
 from host.errors import Unavailable
-from host.replies import MARK, outside_reference
+from host.replies import CONNECT, MARK, outside_reference
 from host.types import Json
 
 LISTINGS = {"tools/list": "tools", "resources/list": "resources"}
@@ -242,7 +242,7 @@ def _pipe() -> Iterator[tuple[int, TextIO]]:
 
 async def _note_status(response: httpx2.Response) -> None:
     mark = MARK.get()
-    if mark is not None and mark.sent:
+    if mark is not None and (mark.sent or mark.method == CONNECT):
         mark.status = response.status_code
 
 

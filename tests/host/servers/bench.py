@@ -92,10 +92,10 @@ def stop_once() -> str:
 
 
 @mcp.tool()
-def hang() -> str:
+async def hang() -> str:
     """Blocks the whole process: nothing is read or answered any more."""
     while True:
-        time.sleep(1)
+        time.sleep(1)  # noqa: ASYNC251  blocking the loop is the point
 
 
 async def ask_release(order: str) -> Elicit[Release]:
@@ -113,9 +113,7 @@ async def release(order: str, answer: Annotated[ElicitationResult[Release], Reso
 @mcp.tool(structured_output=False)
 def declined() -> CallToolResult:
     """Says two things at once."""
-    return CallToolResult(
-        content=[TextContent(text="card declined")], structured_content={"ok": True}, is_error=True
-    )
+    return CallToolResult(content=[TextContent(text="card declined")], structured_content={"ok": True}, is_error=True)
 
 
 @mcp.tool()
@@ -151,7 +149,9 @@ def terms() -> str:
     return "Returns within 30 days."
 
 
-@mcp.resource("bench://minor", name="minor", mime_type="text/plain", annotations=Annotations(audience=["assistant"], priority=0.5))
+@mcp.resource(
+    "bench://minor", name="minor", mime_type="text/plain", annotations=Annotations(audience=["assistant"], priority=0.5)
+)
 def minor() -> str:
     """Less important."""
     return "Stock is counted on Mondays."
