@@ -1,0 +1,1 @@
+"""Cards: state → blocks, pure.  Nothing here sends, reads a database or decides."""

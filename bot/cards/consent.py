@@ -1,0 +1,163 @@
+"""The consent card: what would happen, for whom, why, with every argument in full, and who may decide (spec B3, H18)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from bot.cards import ids
+from bot.cards.elements import Block, Part, actions, bullets, button, code, confirm, header, line, own, pre, quote, rich, t
+from bot.cards.rendered import Rendered
+from bot.cards.text import escaped, is_cut, one_line, visible
+from bot.cards.words import (
+    GOES_ON,
+    OUTCOMES,
+    Mentions,
+    decision,
+    decision_text,
+    money,
+    outcome_line,
+    provenance_words,
+    question_records,
+    record_lines,
+    server_parts,
+    who_may,
+)
+from host.types import Json, Question, QuestionState
+from host.views import QuestionView
+
+_SHORT = 200
+_ARGUMENT = 3000
+_ALL_ARGUMENTS = 4200
+_SENTENCES = 900
+
+
+def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
+    question = view.question
+    blocks: list[Block] = [header(view.headline), rich(_asks(view))]
+    if question.state is QuestionState.OPEN:
+        blocks += [*_why(view), *argument_blocks(view, _ALL_ARGUMENTS), *_earlier(view)]
+        blocks += [rich(who_may(question, mentions)), actions(*_buttons(view))]
+    else:
+        blocks += argument_blocks(view, _ALL_ARGUMENTS)
+        blocks.append(rich(decision(question), *_outcome(view)))
+    text = f"{view.headline} · {question.ticket_id} · {decision_text(question)}"
+    return Rendered(escaped(text, 1000), tuple(blocks), broadcast="lead" in question.roles)
+
+
+def argument_blocks(view: QuestionView, budget: int) -> list[Block]:
+    """Every argument, whole while they fit `budget`; what doesn't is cut visibly, and Details has it whole."""
+    arguments: Mapping[str, Json] = view.question.payload.get("arguments") or {}
+    if not arguments:
+        return [rich(line(t("Arguments: ", bold=True), t("none")))]
+    elements: list[Part] = [line(t("Arguments", bold=True))]
+    cuts, left = False, budget
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        room = max(min(_ARGUMENT, left), 40)
+        elements += _argument(view, name, text, room)
+        cuts = cuts or is_cut(text, room)
+        left -= min(len(visible(text)), room) + 60
+    blocks = [rich(*elements[:90])]
+    if cuts or len(elements) > 90:
+        blocks.append(own("Not all of it fits here: “Details” shows every argument whole."))
+    return blocks
+
+
+def origin_parts(view: QuestionView, name: str) -> list[Part]:
+    origin = (view.question.payload.get("provenance") or {}).get(name)
+    if origin is None:
+        return []
+    return [t(f" · {provenance_words(str(origin.get('source', '')), view.earlier)}", 200, italic=True)]
+
+
+def sentences(view: QuestionView) -> str:
+    """The customer's own sentences that name what the call is about; the message's beginning when none does."""
+    wanted = {value.lower() for record in question_records(view.question) for value in record.values() if isinstance(value, str)}
+    wanted |= {value.lower() for value in (view.question.payload.get("arguments") or {}).values() if isinstance(value, str)}
+    digits = {re.sub(r"\D", "", value) for value in wanted if re.search(r"\d{3,}", value)}
+    own_words = re.split(r"(?<=[.!?])\s+|\n+", view.ticket.body)
+    naming = [s for s in own_words if any(d and d in re.sub(r"\D", "", s) for d in digits)]
+    return " … ".join(naming) or view.ticket.body
+
+
+def _asks(view: QuestionView) -> Part:
+    question = view.question
+    parts = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · tool ", bold=True)]
+    return line(*parts, code(str(question.payload.get("tool", ""))), t(f" · ticket {question.ticket_id}", 80))
+
+
+def _why(view: QuestionView) -> list[Block]:
+    ticket = view.ticket
+    verified = "" if ticket.sender_verified else " (sender NOT verified)"
+    elements = [
+        line(t("The customer wrote", bold=True), t(verified, bold=True)),
+        quote(sentences(view) or "(no text)", _SENTENCES),
+    ]
+    for record in question_records(view.question)[:2]:
+        elements += [line(t("The record says", bold=True)), bullets(record_lines(record))]
+    if rule := str(view.question.payload.get("rule") or ""):
+        elements.append(line(t("Asked because: ", bold=True), t(rule, 500)))
+    return [rich(*elements)]
+
+
+def _argument(view: QuestionView, name: str, text: str, room: int) -> list[Part]:
+    head = [t(f"{name}: ", 120, bold=True)]
+    if len(text) <= _SHORT and "\n" not in text:
+        return [line(*head, code(text, room), *origin_parts(view, name))]
+    return [line(*head, *origin_parts(view, name)), pre(text, room)]
+
+
+def _earlier(view: QuestionView) -> list[Block]:
+    if not view.earlier:
+        return [rich(line(t("Earlier in this ticket: ", bold=True), t("no call has run.")))]
+    rows = [
+        [code(call.name, 80), t(f" {OUTCOMES[call.outcome]}"), t(f" · {call.note}" if call.note else "", 120)]
+        for call in view.earlier[-8:]
+    ]
+    return [rich(line(t("Earlier in this ticket", bold=True)), bullets(rows))]
+
+
+def _outcome(view: QuestionView) -> list[Part]:
+    answer = view.question.answer
+    shown = view.outcome is not None or (answer is not None and answer.action in GOES_ON)
+    return [outcome_line(view.outcome)] if shown and view.question.state is QuestionState.ANSWERED else []
+
+
+def _buttons(view: QuestionView) -> list[Part]:
+    question = view.question
+    label = approve_label(view)
+    amount = money(question)
+    asked = (
+        confirm("Approve this?", f"{view.headline}. This can't be taken back here.", _yes(amount), danger=True)
+        if amount
+        else None
+    )
+    made = [
+        button(
+            label, ids.CONSENT_APPROVE, question.id, style="primary", confirm=asked, label=f"{label}, ticket {question.ticket_id}"
+        ),
+        button("Decline…", ids.CONSENT_DECLINE, question.id, style="danger"),
+    ]
+    if may_edit(question):
+        made.append(button("Edit…", ids.CONSENT_EDIT, question.id))
+    return [*made, button("Details", ids.QUESTION_DETAILS, question.id)]
+
+
+def approve_label(view: QuestionView) -> str:
+    """ "Approve", or with verb and amount where money moves: "Approve: refund 343.49 EUR"."""
+    amount = money(view.question)
+    if not amount:
+        return "Approve"
+    what, found, _ = view.headline.partition(amount)
+    verb = f"{what.strip()[:1].lower()}{what.strip()[1:]} " if found and len(what) <= 40 else ""
+    return one_line(f"Approve: {verb}{amount}", 75)
+
+
+def may_edit(question: Question) -> tuple[str, ...]:
+    return tuple(question.payload.get("may_edit") or ())
+
+
+def _yes(amount: str) -> str:
+    return one_line(f"Yes, {amount}", 30)

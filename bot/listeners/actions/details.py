@@ -1,0 +1,20 @@
+"""Details: everything about a question, whole. Reading decides nothing, so everybody of the workspace may."""
+
+from __future__ import annotations
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.cards import ids, modals
+from bot.cards.modals import View
+from bot.listeners.edge import Click, Edge, on_opening
+from host.types import Actor
+from host.views import QuestionView
+
+
+def register(app: AsyncApp, edge: Edge) -> None:
+    on_opening(app, edge, ids.QUESTION_DETAILS, "Details", details)
+
+
+async def details(edge: Edge, click: Click, _reader: Actor) -> View:
+    card = await edge.host.card(f"question:{click.value}")
+    return modals.details(card) if isinstance(card, QuestionView) else modals.words("Details", "This question is no longer here.")

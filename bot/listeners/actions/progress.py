@@ -1,0 +1,18 @@
+"""The progress message's Stop button; the host says who may (spec B6)."""
+
+from __future__ import annotations
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.cards import ids
+from bot.listeners.edge import Click, Edge, on_button
+from host.types import Actor
+
+
+def register(app: AsyncApp, edge: Edge) -> None:
+    on_button(app, edge, ids.PROGRESS_STOP, stop)
+
+
+async def stop(edge: Edge, click: Click, actor: Actor) -> None:
+    said = await edge.host.stop(actor)
+    await edge.tell(click, said.words)

@@ -1,0 +1,28 @@
+"""The ticket card's buttons: Work this, Whole text."""
+
+from __future__ import annotations
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.cards import ids, modals
+from bot.cards.modals import View
+from bot.listeners.edge import Click, Edge, on_button, on_opening
+from host.types import Actor
+from host.views import TicketView
+
+
+def register(app: AsyncApp, edge: Edge) -> None:
+    on_button(app, edge, ids.TICKET_WORK, work)
+    on_opening(app, edge, ids.TICKET_WHOLE, "Whole text", whole)
+
+
+async def work(edge: Edge, click: Click, actor: Actor) -> None:
+    said = await edge.host.work(click.value, actor)
+    await edge.tell(click, said.words)
+
+
+async def whole(edge: Edge, click: Click, _reader: Actor) -> View:
+    card = await edge.host.card(f"ticket:{click.value}")
+    if not isinstance(card, TicketView):
+        return modals.words("Whole text", "This ticket is no longer here.")
+    return modals.whole("Whole text", card.ticket.body)
