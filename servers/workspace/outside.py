@@ -63,8 +63,9 @@ class Outside:
             return _problem("writing a ticket needs --shop URL and --customer-intake FILE.jsonl")
         order = await request.json()
         sender = {"name": str(order.get("name", "")), "email": str(order.get("email", ""))}
-        letter = {"from": sender, "subject": str(order.get("subject", "")).strip(), "body": str(order.get("body", "")).strip()}
-        if not letter["subject"] or not letter["body"] or not sender["email"]:
+        words = {name: str(order.get(name, "")).strip() for name in ("subject", "body")}
+        letter = {"from": sender, **sender, **words, "language": str(order.get("language") or "en")}
+        if not (words["subject"] and words["body"] and sender["email"]):
             return _problem("a ticket needs a sender, a subject and some text")
         status, ticket = await _ask("POST", f"{self._settings.shop.rstrip('/')}/tickets", letter)
         if status not in (200, 201) or not isinstance(ticket, dict):

@@ -55,7 +55,7 @@ async def test_a_channel_that_cannot_be_written_to_says_why(desk, channel, error
 
 async def test_a_message_needs_words_and_an_update_no_more_than_4000_of_them(desk):
     client = desk.client()
-    assert (await _error(client.chat_postMessage(channel="C_SUPPORT", text=""))).response["error"] == "no_text"
+    assert (await _error(client.chat_postMessage(channel="C_SUPPORT", text="", blocks=[]))).response["error"] == "no_text"
     posted = await client.chat_postMessage(channel="C_SUPPORT", text="x")
     too_long = client.chat_update(channel="C_SUPPORT", ts=posted["ts"], text="x" * 4001)
     assert (await _error(too_long)).response["error"] == "msg_too_long"
