@@ -18,6 +18,9 @@ from servers.partner.variants import VARIANTS, PartnerSettings
 DEFAULT_DAY = "2026-06-02"
 
 
+_AsWritten = argparse.RawDescriptionHelpFormatter
+
+
 def main() -> int:
     arguments = _parser().parse_args()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="partner: %(levelname)s %(name)s: %(message)s")
@@ -43,7 +46,9 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m servers.partner", description="The delivery partner.")
+    parser = argparse.ArgumentParser(
+        prog="python -m servers.partner", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--variant", choices=sorted(VARIANTS), default="clean")
     parser.add_argument("--http", action="store_true", help="Streamable HTTP at http://127.0.0.1:PORT/mcp, else stdio")
     parser.add_argument("--port", type=int, default=8932)

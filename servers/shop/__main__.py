@@ -24,6 +24,9 @@ from servers.shop.server import HttpAuth, build_server
 from servers.shop.settings import SettingsError, shop_settings, state_key
 
 
+_AsWritten = argparse.RawDescriptionHelpFormatter
+
+
 def main() -> int:
     arguments = _parser().parse_args()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="shop: %(levelname)s %(name)s: %(message)s")
@@ -45,7 +48,9 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m servers.shop", description="The kitchen and garden shop.")
+    parser = argparse.ArgumentParser(
+        prog="python -m servers.shop", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     roles = parser.add_subparsers(dest="role", required=True)
     api = roles.add_parser("api", help="the HTTP API over the database")
     api.add_argument("--database", help="SQLite file, created and seeded when empty (or SHOP_DATABASE)")

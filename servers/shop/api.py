@@ -28,6 +28,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from servers.shop.errors import ShopError
 from servers.shop.ledger import Ledger
@@ -48,7 +49,10 @@ def build_api(settings: ShopSettings) -> Starlette:
     return Starlette(
         routes=endpoints.routes(),
         exception_handlers={ShopError: _refuse},
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "shop"])],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "shop"]),
+            Middleware(_NoBrowsers),
+        ],
     )
 
 
@@ -126,6 +130,19 @@ class _Endpoints:
                 "refunds": {status: refunds[status] for status in ("held", "requested", "paid")},
             }
         )
+
+
+class _NoBrowsers:
+    """A page open on the same machine could post here without being asked; programs send no Origin."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http" and any(name == b"origin" for name, _ in scope["headers"]):
+            app = _one(Problem(code="no_browsers", error="this API answers programs only: send no Origin"), 403)
+        await app(scope, receive, send)
 
 
 async def _body(request: Request, shape: type[Body]) -> Body:

@@ -156,7 +156,7 @@ def _matching_orders(orders: Sequence[Order], query: str) -> list[Order]:
 def _order_score(order: Order, query: str, numbers: Sequence[str], months: frozenset[int]) -> int:
     digits = order.order_id[2:]
     score = 10 * any(matching.close(number, digits) for number in numbers)
-    score += 20 * (digits in numbers or bool(order.tracking_number and order.tracking_number in query))
+    score += 20 * (digits in numbers or bool(order.tracking_number and order.tracking_number in query.upper()))
     score += 2 * (order.placed_on.month in months)
     text = " ".join([order.status, str(order.placed_on), *(f"{line.sku} {line.name}" for line in order.lines)])
     return score + matching.word_score(query, text)

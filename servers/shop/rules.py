@@ -90,21 +90,21 @@ def _terms(purchase: Purchase, today: date) -> _Terms | NotRefundable:
     if purchase.delivered_on:
         return _delivered_terms(name, purchase.delivered_on, today)
     if purchase.shipped_on is None:
-        return _Terms(100, True, "not shipped yet: goods and delivery fee in full")
+        return _Terms(100, True, "not shipped yet: goods in full")
     days = (today - purchase.shipped_on).days
     if days < LOST_DAYS:
         return NotRefundable(
             f"order {name} is on its way since {purchase.shipped_on}: it can be refunded once delivered, or as lost "
             f"after {LOST_DAYS} days without delivery"
         )
-    return _Terms(100, True, f"not delivered {days} days after shipping, so lost: goods and delivery fee in full")
+    return _Terms(100, True, f"not delivered {days} days after shipping, so lost: goods in full")
 
 
 def _delivered_terms(name: str, delivered: date, today: date) -> _Terms | NotRefundable:
     days = (today - delivered).days
     since = f"delivered on {delivered}, {days} days ago"
     if days <= FULL_DAYS:
-        return _Terms(100, False, f"{since}, within {FULL_DAYS} days: goods in full, delivery fee not refunded")
+        return _Terms(100, False, f"{since}, within {FULL_DAYS} days: goods in full")
     if days <= HALF_DAYS:
         return _Terms(50, False, f"{since}, day {FULL_DAYS + 1} to {HALF_DAYS}: 50 percent of the goods")
     return NotRefundable(f"order {name} was {since}: after {HALF_DAYS} days there is no refund, a team lead decides")
@@ -114,7 +114,7 @@ def _sum(purchase: Purchase, wanted: tuple[Line, ...], whole: bool, terms: _Term
     lines = tuple(LineRefund(line, _line_refund(line, terms.percent)) for line in wanted)
     fee = max(0, purchase.delivery_fee - purchase.fee_refunded) if whole and terms.with_fee else 0
     refunded = sum(line.refunded for line in wanted)
-    words = terms.words
+    words = terms.words + (_fee_words(purchase.delivery_fee, fee) if whole else "")
     if refunded:
         words += f"; {euros(refunded)} EUR already refunded for it is deducted"
     result = Calculation(lines, fee, words)
@@ -123,6 +123,12 @@ def _sum(purchase: Purchase, wanted: tuple[Line, ...], whole: bool, terms: _Term
             f"order {purchase.order_id} has nothing left to refund here: get_order_status shows the refunds made for it"
         )
     return result
+
+
+def _fee_words(paid: int, back: int) -> str:
+    if not paid:
+        return "; no delivery fee was paid"
+    return f"; delivery fee of {euros(paid)} EUR {'included' if back else 'not refunded'}"
 
 
 def _line_refund(line: Line, percent: int) -> int:

@@ -65,10 +65,12 @@ async def test_the_api_s_tickets_are_those_of_the_export(api: str) -> None:
         listed = (await http.get("/tickets")).json()
         stats = (await http.get("/stats")).json()
         foreign = await http.get("/tickets", headers={"Host": "shop.evil.example"})
+        browser = await http.post("/refunds/R-0101/release", headers={"Origin": "http://127.0.0.1:8000"})
     export = (DATA / "tickets.jsonl").read_text(encoding="utf-8")
     assert listed == [json.loads(line) for line in export.splitlines()]
     assert stats == {"tickets": 48, "customers": 40, "quotes": 0, "refunds": {"held": 0, "requested": 0, "paid": 10}}
     assert foreign.status_code == 400
+    assert browser.status_code == 403
 
 
 async def test_the_mcp_server_speaks_to_an_api_elsewhere_and_stats_follow(api: str, connected, over_stdio) -> None:

@@ -1,5 +1,6 @@
 """The refund policy as a function, at its edges."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -70,3 +71,17 @@ def test_a_line_the_order_does_not_have_is_refused_with_those_it_has() -> None:
 
 def test_a_line_refunded_before_has_nothing_left() -> None:
     assert isinstance(calculate(purchase(delivered=1, refunded=20_02), "KG-9001", TODAY), NotRefundable)
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (purchase(delivered=3), "; delivery fee of 4.95 EUR not refunded"),
+        (purchase(shipped=20), "; delivery fee of 4.95 EUR included"),
+        (replace(purchase(delivered=3), delivery_fee=0), "; no delivery fee was paid"),
+    ],
+)
+def test_the_words_say_what_became_of_the_delivery_fee(order: Purchase, words: str) -> None:
+    result = calculate(order, None, TODAY)
+    assert isinstance(result, Calculation)
+    assert result.explanation.endswith(words)
