@@ -2,6 +2,15 @@
 
 python -m servers.shop api --database PATH --port N
 python -m servers.shop mcp (--database PATH | --api URL) [--http --port N]
+
+Over HTTP, port 0 takes any free one, and one line on stdout says `listening on http://127.0.0.1:PORT`.
+
+Environment:
+SHOP_DATABASE, SHOP_API  stand in for --database and --api
+SHOP_TODAY               the shop's fixed day; default 2026-06-02, the day of the seed data; `system` for the real one
+SHOP_QUOTE_SEED          makes quote ids repeatable: hashed from it, the order and the n-th quote of that order
+SHOP_STATE_KEY           seals requestState, 32 bytes or more; default: a random key kept beside the database file
+SHOP_TOKENS_FILE         bearer tokens for --http: {"<token>": {"subject": "staff-0007", "tickets": "*" or a list}}
 """
 
 import argparse
@@ -22,7 +31,6 @@ from servers.shop.client import ShopApi
 from servers.shop.listening import LOOPBACK, PortTaken, bound_socket, serve
 from servers.shop.server import HttpAuth, build_server
 from servers.shop.settings import SettingsError, shop_settings, state_key
-
 
 _AsWritten = argparse.RawDescriptionHelpFormatter
 
