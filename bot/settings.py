@@ -82,9 +82,10 @@ class DatabaseSettings(Frozen):
 
 
 class QueueSettings(Frozen):
-    """What `deskhand queue` works and scores by. `expectations` is read after a run, never by prompt, grammar or policy (spec H29).
+    """What `deskhand queue` works and scores by (spec H29).
 
-    `env` is added to every server's environment there, so that a run can be replayed (spec M7).
+    `expectations` is read after a run, never by prompt, grammar or policy. `env` is added to every server's environment there,
+    so that a run can be replayed (spec M7).
     """
 
     tickets: str = ""

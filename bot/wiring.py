@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from host.catalog import Catalog
-from host.prompt import REPLY
 from models.catalogue import model_path
 from models.llama import LlamaModel
 from models.recorded import RecordedModel
@@ -23,6 +23,7 @@ from host.facade import Host
 from host.loop import Loop
 from host.outbox import Outbox
 from host.port import Clock, Desk
+from host.prompt import REPLY
 from host.questions import Questions
 from host.queue import Queue
 from host.sessions import Sessions
@@ -117,3 +118,8 @@ def check_policy(settings: Settings, config: HostConfig, catalog: Catalog) -> No
 def _definition(catalog: Catalog, name: str) -> str:
     tool = catalog.find(name)
     return tool.digest if tool is not None and not tool.off else ""
+
+
+def with_model(settings: Settings, kind: Literal["recorded", "local"]) -> Settings:
+    """The same settings with another kind of model."""
+    return replace(settings, model=settings.model.model_copy(update={"kind": kind}))

@@ -66,11 +66,11 @@ _NUMBERS = {
     for name in names.split()
 }  # fmt: skip
 _UNITS = {
-    "minute": "minutes? minuten minute[ns]?", 
-    "hour": "hours? hrs? stunden? std uur uren heures?", 
+    "minute": "minutes? minuten minute[ns]?",
+    "hour": "hours? hrs? stunden? std uur uren heures?",
     "day": "days? tagen? tage dagen dag jours?",
-    "week": "weeks? wochen? weken semaines?", 
-    "month": "months? monat(?:en?)? maand(?:en)? mois", 
+    "week": "weeks? wochen? weken semaines?",
+    "month": "months? monat(?:en?)? maand(?:en)? mois",
     "year": "years? jahr(?:en?)? jaar ans? année",
 }  # fmt: skip
 _UNIT = "|".join(f"(?P<{unit}>{'|'.join(words.split())})" for unit, words in _UNITS.items())

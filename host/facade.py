@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from host import history, journal
+from host import history, journal, results
 from host.catalog import Catalog
 from host.config import HostConfig
 from host.errors import NotFound
@@ -15,6 +15,7 @@ from host.loop import Loop
 from host.port import Clock
 from host.questions import Questions
 from host.queue import Queue
+from host.score import TicketResult
 from host.sessions import Sessions
 from host.signal import Signal
 from host.store import journal as journal_rows
@@ -221,6 +222,11 @@ class Host:
                     return await self._progress(tx, queue_run) if queue_run else _no_card(key)
                 case _:
                     return _no_card(key)
+
+    async def results(self, ticket_ids: tuple[str, ...]) -> tuple[TicketResult, ...]:
+        """What became of tickets, for the figures of a queue run (spec H29)."""
+        async with self._store.read() as tx:
+            return tuple([results.result(t, history.runs(await journal.entries(tx, t))) for t in ticket_ids])
 
     async def receipt_of(self, key: str) -> dict[str, object] | None:
         """Where a card was posted, None before it was."""

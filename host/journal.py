@@ -1,7 +1,7 @@
 """The journal: append-only, one hash chain a ticket, personal payload beside it (spec H31).
 
-Each entry's payload is digested with a salt of its own; the chain holds only the digest. Erasing payload and salt leaves a chain that
-still verifies and from which nothing can be guessed. Refuses to know what a run does with its entries: `loop` folds them.
+Each entry's payload is digested with a salt of its own; the chain holds only the digest. Erasing payload and salt leaves a chain
+that still verifies and from which nothing can be guessed. Refuses to know what a run does with its entries: `loop` folds them.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from host.store.codec import dumps
 from host.store.engine import Store, Tx
 from host.types import (
     Fact,
+    Flag,
     OutboxKind,
     Outcome,
     OutcomeKind,
@@ -239,6 +240,7 @@ class Loop:
             turns,
             self._config.prompt.today or self._clock.now().date(),
             language=ticket.language or "",
+            max_chars=self._config.limits.result_max_chars,
         )
         request = Request(messages, prompt.tool_specs(tools), offers, self._sampling)
         return request, tuple(offer.name for offer in offers)
@@ -282,16 +284,21 @@ class Loop:
             await self._guard(tx, run)
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), drafted)
 
-    def flags(self, ticket: Ticket, logs: list[RunLog], text: str) -> tuple[review.Flag, ...]:
-        """What in a text nothing supports; also for texts that people edited (spec H26)."""
+    def flags(self, ticket: Ticket, logs: list[RunLog], text: str) -> tuple[Flag, ...]:
+        """What in a text nothing supports; also for texts that people edited (spec H26).
+
+        A ticket whose request was not met goes to a person, so that saying so is true (spec H25).
+        """
+        records = history.records(logs)
         return review.review(
             text,
             ticket,
-            history.records(logs),
+            records,
             self._catalog.attached(),
             self._config.review,
             self._config.servers,
             self._config.grounding,
+            handed_over=bool(review.unmet(ticket, records, self._config.review)),
         )
 
     async def _stop(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, stop: Stop) -> None:

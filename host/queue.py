@@ -113,7 +113,11 @@ class Queue:
                 await self._changed.wait(2.0)
 
     async def work_one(self) -> bool:
-        """Lease the next ready run and advance it until it waits or ends; False when none is ready."""
+        """Lease the next ready run and advance it until it waits or ends; False when none is ready.
+
+        What servers changed meanwhile is taken over here, between tickets, through the pins (spec H7).
+        """
+        await self._catalog.refresh_changed()
         async with self._store.write() as tx:
             run = await tickets.lease(tx, self._owner, self._clock.now(), LEASE.total_seconds())
         if run is None:

@@ -109,8 +109,10 @@ def _effect(name: str, servers: Mapping[str, ServerConfig]) -> str:
 
 def _attempts(action: ActionClaim, case: _Case) -> str:
     tried = [c for c in case.calls if c.name in action.tools]
+    if not action.tools:
+        return "no tool does that"
     if not tried:
-        return f"{' or '.join(action.tools) or 'no tool'} was never called"
+        return f"{' or '.join(action.tools)} was never called"
     if all(succeeded(c) for c in tried):
         return f"only {_names(tried)} says so"
     return ", ".join(f"{c.name} ended as {c.outcome.value.replace('_', ' ')}" for c in tried if not succeeded(c))

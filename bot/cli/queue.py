@@ -21,7 +21,7 @@ from bot.mailroom.files import read_tickets
 from bot.settings import Settings
 from host import score
 from host.types import Ticket
-from models.port import Model, ModelInfo
+from models.port import ModelInfo
 
 ModelKind = Literal["recorded", "local"]
 

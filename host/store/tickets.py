@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from host.errors import NotFound, StaleLease
 from host.store.codec import ACTOR, TICKET, iso, moment, text
 from host.store.engine import Tx
-from host.store.tables import outbox, questions, queue_runs, runs, tickets
+from host.store.tables import questions, queue_runs, runs, tickets
 from host.types import Actor, Run, RunState, StopReason, Ticket, TicketState
 
 
@@ -61,7 +61,7 @@ async def waiting_tickets(tx: Tx, limit: int | None = None) -> tuple[str, ...]:
 
 async def counts(tx: Tx) -> dict[str, int]:
     rows = await tx.execute(select(tickets.c.state, func.count()).group_by(tickets.c.state))
-    return dict(rows)
+    return dict(rows.tuples().all())
 
 
 def _run(row: Row[tuple[object, ...]]) -> Run:
@@ -230,4 +230,3 @@ async def stop_queue_run(tx: Tx, queue_run_id: str, by: str) -> None:
 async def runs_of(tx: Tx, queue_run_id: str) -> Sequence[Run]:
     query = select(runs).where(runs.c.queue_run == queue_run_id).order_by(runs.c.position)
     return [_run(row) for row in await tx.execute(query)]
-

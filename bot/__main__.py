@@ -1,0 +1,28 @@
+"""The `deskhand` command."""
+
+from __future__ import annotations
+
+import typer
+
+from bot.cli import ask, demo, model, queue, servers, up
+
+app = typer.Typer(
+    help="Deskhand: a local model works support tickets, people consent, a journal remembers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo.demo)
+app.command()(up.up)
+app.command()(queue.queue)
+app.command()(ask.ask)
+app.add_typer(model.app, name="model")
+app.add_typer(servers.app, name="servers")
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()

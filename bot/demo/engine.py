@@ -1,0 +1,59 @@
+"""Gets the real model ready in the background: builds the engine, fetches the file, and says how far it is."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+from models.fetch import fetch, is_complete
+
+from models.errors import ModelError
+
+Say = Callable[[str, str], None]
+"""Takes a state ("building", "fetching", "live", "failed") and words."""
+
+
+async def make_ready(folder: Path, name: str, marker: Path, say: Say) -> None:
+    """Build what is missing, then leave the marker that the bot looks for."""
+    await to_thread.run_sync(_unmark, marker)
+    if not engine_built() and not await _build(folder, say):
+        return
+    if not is_complete(name):
+        try:
+            await to_thread.run_sync(_fetch, name, say, abandon_on_cancel=True)
+        except ModelError as error:
+            say("failed", f"real model: {error}")
+            return
+    await to_thread.run_sync(marker.touch)
+    say("live", "real model: live")
+
+
+def _unmark(marker: Path) -> None:
+    marker.unlink(missing_ok=True)
+
+
+def engine_built() -> bool:
+    importlib.invalidate_caches()
+    return all(importlib.util.find_spec(name) is not None for name in ("llama_cpp", "llguidance"))
+
+
+async def _build(folder: Path, say: Say) -> bool:
+    say("building", "real model: building the engine (about three minutes) …")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "-c", str(folder / "constraints.txt"), "-e", f"{folder}[llama]"]
+    done = await anyio.run_process(command, check=False)
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip().splitlines()
+        say("failed", f"real model: the engine could not be built ({last[-1] if last else 'no words'}); recordings go on")
+    return done.returncode == 0
+
+
+def _fetch(name: str, say: Say) -> None:
+    def progress(done: int, total: int, _words: str) -> None:
+        say("fetching", f"real model: fetching … {done * 100 // max(total, 1)} %")
+
+    fetch(name, progress=progress)
