@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from jsonschema import Draft202012Validator
@@ -121,7 +121,8 @@ class Dispatcher:
     async def _advance(self, context: Context, call: CallLog) -> Outcome | Waiting:
         if call.intended is not None:
             return await self._resume(context, call, call.intended)
-        cleared = await self._check(context, call.written.name, call.written.arguments)
+        arguments = {**call.written.arguments, **_edits(call)}  # an edited call goes through the whole checkpoint (spec H21)
+        cleared = await self._check(context, call.written.name, arguments)
         if isinstance(cleared, Outcome):
             return cleared
         allowed = await self._person(context, call, cleared)
@@ -218,6 +219,8 @@ class Dispatcher:
         match closed.state:
             case QuestionState.ANSWERED if closed.action == "decline":
                 return Outcome(OutcomeKind.DECLINED, closed.reason or "no reason was given", step="person")
+            case QuestionState.ANSWERED if closed.content and question.definition == cleared.tool.digest:
+                return Allowed(f"{closed.by}, with edited arguments", closed.by, closed.user)
             case QuestionState.ANSWERED if question.digest == bound and question.definition == cleared.tool.digest:
                 return Allowed(closed.by, closed.by, closed.user)
             case QuestionState.ANSWERED | QuestionState.SUPERSEDED:
@@ -309,7 +312,7 @@ class Dispatcher:
             return await self._uncertain(context, call, intended, tool, error)
         if isinstance(reply, NeedsInput):
             return await self._ask_input(context, call, intended, tool, reply)
-        return self._outcome(context.ticket, tool, reply)
+        return _told_of_edits(self._outcome(context.ticket, tool, reply), call)
 
     async def _request(
         self,
@@ -516,6 +519,20 @@ class _Guarded:
 
 
 LEASE = timedelta(seconds=120)
+
+
+def _told_of_edits(outcome: Outcome, call: CallLog) -> Outcome:
+    edits = _edits(call)
+    if not edits:
+        return outcome
+    return replace(outcome, why=f"a person changed the arguments before it ran: {dumps(edits)}. {outcome.why}".strip())
+
+
+def _edits(call: CallLog) -> Mapping[str, Json]:
+    """What the person who approved changed in the arguments; the question allowed no other field."""
+    asked = call.latest(QuestionKind.CONSENT)
+    closed = asked[1] if asked else None
+    return closed.content if closed is not None and closed.action == "approve" else {}
 
 
 def _refused(why: str, step: str) -> Outcome:

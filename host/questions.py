@@ -165,6 +165,10 @@ class Questions:
             if self._config.four_eyes and question.payload.get("approved_by") == actor.user:
                 return NotTaken("You approved this call yourself: another person has to release it.")
             return _unfit_form(question.payload["schema"], answer.content)
+        if question.kind is QuestionKind.CONSENT:
+            fixed = set(answer.content) - set(question.payload.get("may_edit", ()))
+            if fixed:
+                return NotTaken(f"{', '.join(sorted(fixed))} may not be edited here. Nothing was changed.")
         return None
 
     def _changed_since(self, question: Question) -> bool:
