@@ -73,7 +73,7 @@ class Catalog:
     def __init__(self, sessions: Sessions, pins: PinStore, servers: Mapping[str, ServerConfig]) -> None:
         check_prefixes(servers)
         self._sessions, self._pins, self._servers = sessions, pins, servers
-        self._entries: dict[str, tuple[Entry, ...]] = {prefix: () for prefix in servers}
+        self._entries: dict[str, tuple[Entry, ...]] = dict.fromkeys(servers, ())
         self._by_name: dict[str, Entry] = {}
         self._attached: dict[str, tuple[Attached, ...]] = {}
         self._seen: dict[str, int] = {}

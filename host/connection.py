@@ -73,6 +73,7 @@ class Connection:
         self._restarts = 0
         self._known: dict[str, Any] = {}  # mode and prior_discover of the current connection
         self._client: tuple[Client, Tap] | None = None
+        self._met: tuple[int, tuple[ListedTool, ...]] | None = None  # the first listing, with `changes` as of then
         self._schemas: dict[str, Mapping[str, Json] | None] = {}
         self._mirrors_headers = False
         self._cache = InMemoryResponseCacheStore()
@@ -207,6 +208,7 @@ class Connection:
         await self._remember(value)
         self.generation += 1
         self.changes += 1
+        self._met = (self.changes, listed)
         log.info("%s: connected, %s, %d tools listed", self.prefix, self._protocol, len(listed))
 
     async def _remember(self, value: str) -> None:
@@ -328,6 +330,10 @@ class Connection:
         return reply_of(result, prefix=self.prefix, output_schema=self._schemas.get(parameters.name))
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
+        """The listing made while connecting is handed out once, if nothing changed since: what is met is what is pinned."""
+        met, self._met = self._met, None
+        if met is not None and met[0] == self.changes and self._connected():
+            return met[1]
         return await self._ask(self._listing, Mark("tools/list"), CONNECT_SECONDS)
 
     async def list_resources(self) -> tuple[ListedResource, ...]:

@@ -15,56 +15,72 @@ from host.types import Json
 
 Findings = tuple[str, ...]
 
-_WHO = r"(?:ai|a\.i\.|assistant|agent|llm|language model|chat ?bot|bot|claude|gpt|chatgpt|qwen|gemini|copilot)s?"
+_WHO = r"(?<![\w-])(?:ai|a\.i\.|assistant|agent|llm|language model|chat ?bot|bot|claude|gpt|chatgpt|qwen|gemini|copilot)s?"
 _PEOPLE = r"(?:user|customer|human|person|people|anyone|anybody|operator|staff|them|him|her)s?"
 _ACT = r"(?:call|use|invoke|run|execute|send|forward|ignore|obey|follow|reply|answer)"
-_SETTING = r"(?:instruction|prompt|rule|polic|guideline|direction|order|restriction|safeguard|constraint|training|message)"
+_SETTING = r"(?:instruction|prompt|rule|polic|guideline|direction|restriction|safeguard|training)"
+_MUST = r"(?:must|should|shall|have to|need to|are required to|are obliged to|will)"
+_NOT = r"(?:do not|don't|never|must not|should not|no need to|need not|not to|avoid|without)"
+_TELL = r"(?:tell|mention|inform|reveal|show|disclos|notify|alert|report|explain|let|say)"
+_ASK = r"(?:ask|wait|request|require|seek|check with|confirm with)"
+_CONSENT = r"(?:approval|consent|confirmation|confirm|permission|authori[sz]ation)"
+_GIVEN = r"(?:waived|unnecessary|bypass\w*|skipped|not (?:needed|required|necessary)|(?:already|been) (?:given|granted|obtained))"
+_GIVE = r"(?:send|pass|include|forward|copy|paste|supply|put|append|attach|give|provide)"
+_PRIVATE = (
+    r"(?:conversation|chat history|transcript|system prompt|previous messages|api[_ ]?keys?|passwords?|credentials?"
+    r"|access tokens?|environment variables?|\.env|\.ssh|private keys?|contents? of)"
+)
+_PERSONAL = r"(?:name|address|e-?mail|phone|card|iban|history|data|details)"
+_MARK = r"(?:important|system|instructions?|secret|hidden|admin|assistant|developer|tool_?calls?|tool_?response|critical|rules?)"
+_HEARER = r"(?:the |any |all |an |your )?"
 
 #: Kind of speech → how it is said. Text is lower-case, without invisible characters, its white space single.
 _SPEECH: Mapping[str, tuple[str, ...]] = {
     "sets instructions aside": (
         rf"\b(?:ignor|disregard|forget|overrid|bypass|supersed|discard|neglect)\w*\b.{{0,50}}\b{_SETTING}",
-        rf"\b(?:replac\w+|take precedence over|overrule\w*|cancel\w*|void)\b.{{0,40}}\b(?:your|previous|earlier|prior|all|other)\b.{{0,20}}{_SETTING}",
-        rf"\bnew (?:{_SETTING})s?\b\s*:",
+        rf"\b(?:replac\w+|take precedence over|overrul\w*|cancel\w*|void)\b.{{0,50}}\b(?:your|previous|earlier) {_SETTING}",
+        rf"\bnew {_SETTING}s?\b\s*:",
         r"\b(?:ignorier|missacht|vergiss)\w*\b.{0,50}\b(?:anweisung|regel|vorgabe)",
         r"\b(?:ignore[rz]?|oublie[rz]?)\b.{0,50}\b(?:consigne|instruction|règle)",
         r"\b(?:negeer|vergeet)\b.{0,50}\b(?:instructie|regel|opdracht)",
-        r"\b(?:ignora|ignore|olvida)\b.{0,50}\b(?:instruccion|regla|istruzion)",
+        r"\b(?:ignora|olvida)\b.{0,50}\b(?:instruccion|regla|istruzion)",
     ),
     "speaks to a model": (
-        rf"\b{_WHO}\s*[:!]",
-        rf"^(?:dear |hey |hello |attention,? |note to (?:the |all |any )?)?{_WHO}\s*[,:]",
-        rf"\b(?:note|message|instructions?|directions?|guidance|reminder|order)s? (?:for|to) (?:the |any |all |an |your )?{_WHO}\b",
-        rf"\byou are (?:now )?(?:an? |the )?[^.]{{0,30}}\b{_WHO}\b",
+        rf"{_WHO}\s*[:!]",
+        rf"^(?:dear |hey |hello |attention,? )?{_HEARER}{_WHO}\s*,",
+        rf"\b(?:note|message|instruction|direction|guidance|reminder|order)s? (?:for|to) {_HEARER}{_WHO}\b",
+        rf"\byou are (?:now )?(?:an? |the )?[^.]{{0,30}}{_WHO}\b",
         r"\byou are now\b",
         rf"\bas an? {_WHO},? you\b",
         rf"\b(?:the|every|any) {_WHO} (?:must|should|shall|has to|needs to|is required|will always)\b",
         rf"\b(?:the|this) model (?:must|should|shall|has to) (?:not |never |always |first )?{_ACT}\b",
         r"\b(?:from|of|by) your (?:operator|developer|creator|owner)\b",
-        r"\b(?:treat|take|regard|consider) (?:this|these|it|every|all|each|the following)\b.{0,40}\bas (?:an? |your )?(?:order|instruction|command)",
+        r"\b(?:treat|take|regard|consider)\b.{0,50}\bas (?:an? |your )?(?:order|instruction|command)",
     ),
     "orders other calls": (
-        rf"\byou (?:must|should|shall|have to|need to|are required to|are obliged to|will)\b.{{0,25}}\b(?:{_ACT}|first|always|never)\b",
-        r"\b(?:before|prior to|instead of|rather than|after|ahead of)\b.{0,40}\b(?:any|other|another|all|every)\b.{0,20}\b(?:tool|function|action|call)",
+        rf"\byou {_MUST}\b.{{0,25}}\b(?:{_ACT}|first|always|never)\b",
+        r"\b(?:before|prior to|instead of|rather than|after|ahead of)\b.{0,40}\b(?:any|other|another|all|every)\b.{0,20}"
+        r"\b(?:tool|function|action|call)",
         r"\b(?:always|must|immediately) (?:be )?(?:call|invok|execut)(?:ed|e)?\b",
         r"\b(?:always|only|must) use this\b",
         r"\bmust (?:be (?:called|used|invoked|run)|come) (?:first|before|after)\b",
-        r"\b(?:call|invoke|run|execute|use)\b.{0,50}\b(?:at once|immediately|right away|straight away|without)\b",
+        r"\b(?:call|invoke|run|execute|use)\b.{0,50}\b(?:at once|immediately|right away|straight away)\b",
         r"\b(?:do not|don't|never) (?:use|call|invoke|trust) (?:any |the )?other\b",
     ),
     "talks consent away": (
         r"\bwithout (?:any |first )?(?:asking|approval|confirm|consent|permission|review|authori[sz])",
-        rf"\b(?:do not|don't|never|no need to|need not)\b.{{0,10}}\b(?:ask|wait|request|require|seek|check with|confirm with)\b.{{0,40}}\b(?:approval|confirm\w*|consent|permission|{_PEOPLE})\b",
-        r"\b(?:approval|consent|confirmation|permission|authori[sz]ation)\b.{0,30}\b(?:waived|unnecessary|bypass\w*|skipped|not (?:needed|required|necessary)|already (?:given|granted|obtained)|been (?:given|granted))",
+        rf"\b{_NOT}\b.{{0,10}}\b{_ASK}\b.{{0,40}}\b(?:{_CONSENT}|{_PEOPLE})\b",
+        rf"\b{_CONSENT}\b.{{0,30}}\b{_GIVEN}",
+        rf"\bno {_CONSENT}\b.{{0,10}}\b(?:needed|required|necessary)\b",
         r"\bpre-?(?:approved|authori[sz]ed)\b",
     ),
     "hides from people": (
-        rf"\b(?:do not|don't|never|must not|should not|not to|avoid|without)\b.{{0,15}}\b(?:tell|mention|inform|reveal|show|disclos|notify|alert|report|explain|let|say)\w*\b.{{0,50}}\b{_PEOPLE}\b",
+        rf"\b{_NOT}\b.{{0,15}}\b{_TELL}\w*\b.{{0,50}}\b{_PEOPLE}\b",
         rf"\bkeep (?:this|it|that)\b.{{0,15}}\b(?:secret|hidden|from (?:the )?{_PEOPLE})",
         r"\b(?:secretly|covertly|silently|quietly) (?:send|call|pass|add|include|forward|copy)",
     ),
     "imitates the prompt's own marks": (
-        r"<\s*/?\s*(?:important|system|instructions?|secret|hidden|admin|assistant|developer|tool_?calls?|tool_?response|critical|rules?)\b[^<>]{0,40}>",
+        rf"<\s*/?\s*{_MARK}\b[^<>]{{0,40}}>",
         r"<\|[^|<>]{1,30}\|>",
         r"\[/?\s*(?:inst|system|important|assistant)\s*\]",
         r"\bsystem\s*(?:prompt|message|override|instruction|note)\b",
@@ -72,8 +88,8 @@ _SPEECH: Mapping[str, tuple[str, ...]] = {
         r"\b(?:developer|operator|admin(?:istrator)?|god|debug) (?:mode|override)\b",
     ),
     "asks for what isn't its business": (
-        r"\b(?:send|pass|include|forward|copy|paste|supply|put|append|attach|give|provide)\b.{0,60}\b(?:conversation|chat history|transcript|system prompt|previous messages|api[_ ]?keys?|passwords?|credentials?|access tokens?|environment variables?|\.env|\.ssh|private keys?|contents? of)\b",
-        r"\b(?:send|forward|give)\b.{0,30}\b(?:customer|user|person)(?:'s|s|’s)?\b.{0,40}\b(?:name|address|e-?mail|phone|card|iban|history|data|details)",
+        rf"\b{_GIVE}\b.{{0,60}}\b{_PRIVATE}",
+        rf"\b(?:send|forward|give)\b.{{0,30}}\b(?:customer|user|person)(?:'s|s)?\b.{{0,40}}\b{_PERSONAL}",
     ),
 }
 _RULES = tuple((kind, re.compile(pattern, re.MULTILINE)) for kind, patterns in _SPEECH.items() for pattern in patterns)
@@ -134,7 +150,7 @@ def _plain(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text)
     shown = "".join(character for at, character in enumerate(folded) if not _invisible(folded, at))
     shown = "".join(character for character in shown if character not in _BIDIRECTIONAL)
-    return re.sub(r"\s+", " ", shown).replace("’", "'").strip()
+    return re.sub(r"\s+", " ", shown).replace("\u2019", "'").strip()
 
 
 def _invisible(text: str, at: int) -> bool:
@@ -169,5 +185,7 @@ def _mentions(others: Iterable[str], prefixes: Iterable[str]) -> re.Pattern[str]
         parts.append(rf"(?<![\w-]){word}(?![\w-])" if re.search(r"[_.-]|[a-z][A-Z]", name) else rf"`{word}`|(?<!\w){word}\(")
     for prefix in prefixes:
         word = re.escape(prefix.lower())
-        parts.append(rf"(?<!\w){word}(?:\.|__|::|/)[a-z_]\w*|`{word}`|\b{word} (?:mcp )?(?:server|tool)s?\b")
+        parts.append(
+            rf"(?<!\w){word}(?:\.(?!com\b|org\b|net\b|example\b)|__|::)[a-z_]\w*|`{word}`|\b{word} (?:mcp )?(?:server|tool)s?\b"
+        )
     return re.compile("|".join(parts)) if parts else None

@@ -54,6 +54,8 @@ def modern(result: dict[str, Any]) -> dict[str, Any]:
 def call(name: str) -> dict[str, Any]:
     text = [{"type": "text", "text": "as text"}]
     match name:
+        case "quit":
+            os._exit(1)
         case "liar":
             return {"content": text, "structuredContent": {"total": "secret-4711"}}
         case "strange":
