@@ -38,7 +38,8 @@ class Lexicon:
 
 _VERB_ED = r"(?!(?:need|indeed|hundred|speed|seed|feed|weed|exceed|breed)\b)\w{2,}ed|made|sent|paid|given|done|taken|put"
 _ED = (
-    rf"(?:{_VERB_ED}|gone|left|been|got|gotten|become|come|set|begun|under ?way|"
+    rf"(?:{_VERB_ED}|gone|left|out (?:for|of)|sold out|late|lost|stuck|available|been|got|gotten|become|come|"
+    rf"set|begun|under ?way|"
     r"on (?:its|their|the) way|complete|ready|pending|waiting|awaiting|in (?:progress|process|hand|transit|"
     r"stock)|back|final|through)"
 )
@@ -63,6 +64,7 @@ ENGLISH = Lexicon(
         r"cannot thank|can't thank|"
         r"(?:we|i) (?:don't|do not) need (?:anything|any more)\b|sorry you (?:have|'ve) had to|"
         r"at no (?:extra )?(?:cost|charge)|not a problem|"
+        r"(?:regret|sorry|have|need|must|writing|want|afraid i have) to (?:inform|tell)|let me tell|"
         r"you (?:do not|don't|need not|needn't) (?:need|have) to|no action (?:is )?(?:needed|required))\b",
         r"\b(?:can|could|may|would like to|am able to|are able to|(?:am|are) (?:happy|pleased|glad|delighted) to|"
         r"'?d like to|(?:'m|'re) "
@@ -77,7 +79,7 @@ ENGLISH = Lexicon(
         r"\b(?:as|like) (?:you )?(?:requested|asked|wished|promised|agreed|discussed|mentioned)\b",
     ),
     split=_any(
-        r"\b(?:but|because|although|though|while|whereas|so that|so|that|which|who|until|once|when|whenever|if|"
+        r"\b(?:but|because|although|though|while|whereas|so that|so|that|which|who|until|once|as soon as|when|whenever|if|"
         r"unless|after|before|yet|however|"
         r"therefore|since|and|or|then)\b"
     ),
@@ -112,7 +114,7 @@ ENGLISH = Lexicon(
         r"\bplease confirm\b|\bshall (?:we|i)\b|\bif so\b|\bif that (?:is|'s) (?:fine|ok|okay|all right)\b",
     ),
     promise=_any(
-        r"\b(?:will|shall|going to|gonna|about to)\b|'ll\b|\bwon't be long\b",
+        r"\b(?:will|shall|going to|gonna|about to|takes|looks|checks|contacts|handles|reviews)\b|'ll\b|\bwon't be long\b",
         r"\b(?:am|are|is|'m|'re|'s)(?:\W+\w+ly|\W+now|\W+also|\W+just|\W+currently)?\W+\w{2,}ing\b",
         r"\b(?:'m|'re)\W+\w{2,}ing\b",
         r"\bshould (?:receive|arrive|see|have|appear|be|get|reach|show)\b",
@@ -190,7 +192,7 @@ GERMAN = Lexicon(
         r"\b(?:sagen|schreiben|teilen) sie (?:uns|mir)\b|\bsollten sie\b|\bmit ihrer zustimmung\b",
     ),
     promise=_any(
-        r"\b(?:wird|werden|werde|wirst)\b",
+        r"\b(?:wird|werden|werde|wirst|meldet|prüft|kümmert|schaut|kontaktiert|bearbeitet)\b",
         r"\b(?:erhalten|bekommen|kriegen|bekommst|erhältst|erhält|bekommt) (?:sie|du|in|den|das|die|ihr|ihren|"
         r"eine?n?|innerhalb|\d)",
         r"\bsie (?:\w+ ){0,6}?(?:erhalten|bekommen)\b",
@@ -257,7 +259,7 @@ DUTCH = Lexicon(
         r"\blaat (?:het )?(?:ons|me|mij)(?: even)? weten\b|\bop (?:uw )?verzoek\b|\bgewenst\b|\bzal ik\b"
     ),
     promise=_any(
-        r"\b(?:zal|zullen|gaan|ga|gaat|wordt|worden)\b",
+        r"\b(?:zal|zullen|gaan|ga|gaat|wordt|worden|neemt|kijkt|behandelt|bekijkt|belt|mailt)\b",
         r"\b(?:ontvangt|krijgt|krijg|ontvang)\b",
         r"\b(?:wij|we|ik) (?!hebben\b|heb\b|zijn\b|ben\b|waren\b|was\b|vragen\b|begrijpen\b|zien\b|hopen\b)\w{2,}\b",
         r"\b\w{2,}en (?:wij|we)\b",
@@ -309,7 +311,7 @@ FRENCH = Lexicon(
     offer=_any(
         r"\b(?:pouvons|peut|peuvent|pourrions|pourrait|pourriez|pouvez|serait|seraient|souhaitez|voulez|possible|"
         r"possibilité|droit à|devez|doit|"
-        r"devons|proposons|proposer|demander|recevriez|obtiendriez|rembourserions|\w+(?:rions|riez|rait|raient))\b"
+        r"devons|proposons|proposer|demander|recevriez|obtiendriez|\w+(?:rions|riez|rait|raient))\b"
     ),
     wish=_any(
         r"\bsi vous (?:le )?(?:souhaitez|voulez|désirez|préférez|êtes d'accord|acceptez|confirmez)\b|"
@@ -322,7 +324,7 @@ FRENCH = Lexicon(
         r"\b(?:allons|vais|va|vont|allez) (?:\w+ ){0,3}?\w+(?:er|ir|re|oir)\b",
         r"\b(?:nous|je|on) (?:vous |en |le |la |les |y )*(?!avons\b|ai\b|sommes\b|suis\b|avions\b|vous\b|"
         r"comprenons\b|voyons\b|espérons\b|vous\b)\w{2,}(?:ons|e|s)\b",
-        r"\b(?:vous recevez|garantissons|promettons|en cours de|d'ici|sous \d|demain|bientôt)\b",
+        r"\b(?:vous recevez|examine|traite|contacte|s'occupe|garantissons|promettons|en cours de|d'ici|sous \d|demain|bientôt)\b",
     ),
     done=_any(
         r"\b(?:ai|as|a|avons|avez|ont|avait|avaient|viens|"
@@ -373,8 +375,7 @@ HAND_OVER = _any(
     r"\b(?:pass|hand)(?:ed|ing)?\b(?:\W+\w+){1,4}?\W+(?:on|over|along)(?: to)?\b",
     r"\b(?:get|come|be) (?:straight |right )?back (?:to|with|in touch)|\b(?:be|get) in touch\b|\bcontact you\b|"
     r"\breach out to you\b|\bkeep you (?:updated|posted|informed)\b|"
-    r"\b(?:notify|update|inform|e-?mail|call|tell) you (?:when|as soon|once|about|with|if|by)|"
-    r"\blet you know (?:when|as soon|once|by)|\bfollow up\b|\blook into (?:it|this|the)\b",
+    r"\b(?:notify|update|inform|e-?mail|call|tell) you\b|\blet you know\b|\bfollow up\b|\blook into (?:it|this|the)\b",
     r"\binvestigat(?:e|ing|ed|ion)\b",
     r"\b(?:weitergeleitet|weitergegeben|weiterleiten|weitergeben|leite[n]?\b.*\bweiter|gebe[n]?\b.*\bweiter|"
     r"eskaliert|übergeben an|melden uns|melde mich|meldet sich|melden sich|"

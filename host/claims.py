@@ -77,6 +77,13 @@ _END = re.compile(r"(?:[.!?…]+[\"'”»)\]]*(?=\s|$)|(?<=[a-zäöüßéè]{2})
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d{1,2}[.)])\s)|(?<=[.!?:,])[ \t]*\n")
 _PUNCTUATION = re.compile(r"[;:()\[\]\"“”„»«—]|(?<!\w)-(?!\w)|,(?!\d)|!(?=.)")
 _CLOSED = re.compile(r"[.;!?]\s*$|\w+\W+\w+\W+\w+.*:\s*$")
+#: What stands under a condition is not said to be so ("Once it is approved").
+_CONDITION = re.compile(
+    r"\W*(?:if|once(?! again| more)|unless|until|as soon as|whenever|in case|falls|sobald|sofern|wenn|indien|"
+    r"zodra|tenzij|totdat|si|"
+    r"dès que|à moins)\b",
+    re.IGNORECASE,
+)
 _THAT = re.compile(r"\W*(?:that|dass|dat|que|qu')\b", re.IGNORECASE)
 _THEIRS = re.compile(
     r"\b(?:you (?:say|said|write|wrote|mention|mentioned|claim|claimed|believe|state|stated|report|were told)|"
@@ -213,7 +220,7 @@ def _read(text: str, words: re.Pattern[str], lexicon: Lexicon, named: bool) -> I
                 saying = min(saying, Saying.OFFERED)
             elif wished and saying is Saying.PROMISED:
                 saying = Saying.OFFERED
-            elif theirs and _THAT.match(piece):
+            elif saying > Saying.OFFERED and (_CONDITION.match(piece) or (theirs and _THAT.match(piece))):
                 saying = Saying.MENTIONED
             yield Said(saying, piece.strip(), match[0], past)
         if own is not None:

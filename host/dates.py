@@ -78,8 +78,8 @@ _COUNT = r"(?:\d{1,4}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + r"
 _WORKING = re.compile(r"working|business|werktag|werkdag|arbeitstag|ouvr|geschäftstag|bankarbeitstag", re.IGNORECASE)
 _PERIOD = re.compile(
     rf"(?<![\w.,-])(?P<first>{_COUNT})(?:\s*(?:-|to|bis|tot|à|a|or|oder|of|ou)\s*(?P<second>{_COUNT}))?(?:st|nd|rd|th|\.)?[\s-]+"
-    rf"(?P<work>(?:full |calendar |volle )?(?:working |business |werk|arbeits|geschäfts|bankarbeits)?)"
-    rf"(?:{_UNIT})\b(?P<tail> ouvr\w+)?",
+    rf"(?:(?:full |calendar |volle )?(?:working |business |werk|arbeits|geschäfts|bankarbeits)?)"
+    rf"(?:{_UNIT})\b(?: ouvr\w+)?",
     re.IGNORECASE,
 )
 _SHARE = re.compile(r"(?<![\w.,])(\d{1,3}(?:[.,]\d+)?)\s*(?:%|percent|per cent|prozent|procent|pour ?cent)", re.IGNORECASE)
@@ -137,7 +137,7 @@ def _day(match: re.Match[str]) -> Day | None:
 def _bounds(match: re.Match[str]) -> tuple[Bound, ...]:
     unit = next(name for name in _UNITS if match[name])
     counts = [int(c) if c.isdigit() else _NUMBERS[c.lower()] for c in (match["first"], match["second"]) if c]
-    if _WORKING.search(match["work"] + (match["tail"] or "")):
+    if _WORKING.search(match[0]):
         return tuple(Bound(n, f"working {unit}") for n in counts)
     if unit == "week":
         return tuple(Bound(7 * n, "day") for n in counts)

@@ -2,8 +2,8 @@
 act, and which tool does it, comes from the configuration.
 
 Each sentence that claims or promises an act, an amount, a date, an identifier, a state or a hand-over needs its support, else it
-is flagged. Tags: "action" (nothing did it), "amount", "identifier", "handle", "date", "period", "number", "state", "source" (only an
-untrusted server says so), "handover", "denied" (it did happen).
+is flagged. Tags: "action" (nothing did it), "amount", "identifier", "handle", "date", "period", "number", "state", "source" (only
+an untrusted server says so), "handover", "denied" (it did happen).
 """
 
 from __future__ import annotations
