@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import anyio
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -106,13 +107,16 @@ def build_app(
             bot_user_id=identity.bot_user,
         )
 
+    quiet.setLevel(logging.ERROR)  # Bolt warns that `authorize` takes the token's place, which is what is meant
     app = AsyncApp(
+        name="deskhand",
         client=made.web,
         authorize=authorize,
         logger=quiet,
         signing_secret="socket-mode-has-none",
         request_verification_enabled=False,
     )
+    quiet.setLevel(logging.INFO)
     edge = Edge(host=host, roles=roles, web=made.web, background=background, channel=settings.channel, command=settings.command)
     register(app, edge)
     return app
@@ -147,8 +151,9 @@ class SocketRunner:
             try:
                 await self._hold(handler)
             finally:
-                await handler.close_async()  # type: ignore[no-untyped-call]
-                await handler.client.aiohttp_client_session.close()
+                with anyio.CancelScope(shield=True), anyio.move_on_after(5.0):
+                    await handler.close_async()  # type: ignore[no-untyped-call]
+                    await handler.client.aiohttp_client_session.close()
                 self._say(False)
 
     async def _check_token(self) -> None:

@@ -28,8 +28,8 @@ from host.types import Json, Question, QuestionState
 from host.views import QuestionView
 
 _SHORT = 200
-_ARGUMENT = 3000
-_ALL_ARGUMENTS = 4200
+_ARGUMENT = 4000
+_ALL_ARGUMENTS = 4500
 _SENTENCES = 900
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.cards.text import cut, esc, one_line, size
+from bot.cards.text import cut, esc, one_line, pieces, size
 
 Block = dict[str, Any]
 Part = dict[str, Any]
@@ -19,7 +19,7 @@ BUTTON_TEXT = 75
 HEADER_TEXT = 150
 CONFIRM_TITLE, CONFIRM_TEXT, CONFIRM_BUTTON = 100, 300, 30
 TITLE_TEXT = 24
-VALUE = 2000
+_ELEMENT = 2900
 
 
 def t(text: str, budget: int = 3000, *, bold: bool = False, italic: bool = False) -> Part:
@@ -53,11 +53,16 @@ def line(*parts: Part) -> Part:
 
 
 def quote(text: str, budget: int) -> Part:
-    return {"type": "rich_text_quote", "elements": [t(text, budget)]}
+    return {"type": "rich_text_quote", "elements": _split(text, budget)}
 
 
 def pre(text: str, budget: int) -> Part:
-    return {"type": "rich_text_preformatted", "elements": [t(text, budget)]}
+    return {"type": "rich_text_preformatted", "elements": _split(text, budget)}
+
+
+def _split(text: str, budget: int) -> list[Part]:
+    """One element holds 3,000 escaped characters; a longer text is several that read on without a seam."""
+    return [t(piece) for piece in pieces(cut(text, budget), _ELEMENT)] or [t(" ")]
 
 
 def bullets(lines: Iterable[Sequence[Part]]) -> Part:

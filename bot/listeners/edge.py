@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from host.types import Actor, Answer, AnswerResult, Json, NotTaken, Taken
 
 log = logging.getLogger(__name__)
 Body = Mapping[str, Any]
+_LOOKS, _LOOK_SECONDS = 20, 0.1
 ANYTHING = re.compile(r"(?s).*")
 _LOST = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError)
 
@@ -200,15 +202,18 @@ def on_opening(app: AsyncApp, edge: Edge, action_id: str, title: str, fill: Fill
 def on_submit(app: AsyncApp, edge: Edge, callback_id: str, title: str, submit: Fill, check: Check | None = None) -> None:
     """A form's submit. `check` (pure, no waiting) puts errors beside fields; the answer's words replace the form."""
 
-    async def taken(edge: Edge, click: Click, _actor: Actor | None) -> None:
-        await _show_in(edge, click, click.view_id, await _filled(edge, click, title, submit))
-
     async def submitted(ack: AsyncAck, body: Body) -> None:
         errors = _checked(edge, body, check)
         if errors:
             await ack(response_action="errors", errors=dict(errors))
             return
-        await ack(response_action="update", view=modals.loading(title, str(body["view"].get("private_metadata") or "")))
+        name = secrets.token_hex(12)
+
+        async def taken(edge: Edge, click: Click, _actor: Actor | None) -> None:
+            await _show_named(edge, click, name, await _filled(edge, click, title, submit))
+
+        waiting = {**modals.loading(title, str(body["view"].get("private_metadata") or "")), "external_id": name}
+        await ack(response_action="update", view=waiting)
         edge.background.start(_guarded(edge, body, callback_id, taken), callback_id)
 
     app.view(callback_id)(submitted)
@@ -234,20 +239,38 @@ async def _filled(edge: Edge, click: Click, title: str, fill: Fill) -> View:
         return modals.words(title, f"{error} Nothing was decided by this.")
 
 
+async def _show_named(edge: Edge, click: Click, name: str, view: View) -> None:
+    """Fill the view that the acknowledgement brought. It is found by its own name, so that we can't be faster than the
+    acknowledgement, which would then cover our words with "One moment…" for ever."""
+    for _ in range(_LOOKS):
+        try:
+            await edge.web.views_update(external_id=name, view=view)
+        except SlackApiError as error:
+            if not _is(error, "not_found"):
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+        else:
+            return
+    await _show_in(edge, click, click.view_id, view)
+
+
 async def _show_in(edge: Edge, click: Click, view_id: str, view: View) -> None:
     try:
         await edge.web.views_update(view_id=view_id, view=view)
     except SlackApiError as error:
         log.info("view_gone callback=%s error=%s", view["callback_id"], type(error).__name__)
-        if not view.get("submit"):  # closed before the words came: they are said anyway
-            await edge.tell(click, _view_words(view))
+        await edge.tell(click, _view_words(view))  # closed before the words came: they are said anyway
+
+
+def _is(error: SlackApiError, code: str) -> bool:
+    return bool(error.response) and error.response.get("error") == code
 
 
 def _view_words(view: View) -> str:
-    parts = [
-        part["text"] for block in view["blocks"][:1] for row in block["elements"] for part in row["elements"] if "text" in part
-    ]
-    return "".join(parts)
+    """What a view says in rich text, one line a part; its fields are left out."""
+    rows = [row for block in view["blocks"] if block["type"] == "rich_text" for row in block["elements"]]
+    lines = ["".join(part.get("text", "") for part in row["elements"]) for row in rows]
+    return "\n".join(lines) or "The form was closed before Deskhand could fill it. Please open it again."
 
 
 async def _worked(edge: Edge, body: Body, name: str, press: Press) -> None:

@@ -1,0 +1,368 @@
+"""A host in memory behind the bot's front door, views to draw, and the bot on a served local workspace."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import anyio
+import pytest
+
+from bot.app import Clients, SlackAccess, SocketRunner, build_app, clients, identify
+from bot.listeners.edge import Background
+from bot.mailroom.files import FileOutgoing
+from bot.mailroom.sending import Mailroom
+from bot.roles import GuestLookup, Person, RoleLists, Roles
+from bot.surface import SlackDesk
+from host.errors import NotFound
+from host.types import (
+    Actor,
+    Answer,
+    AnswerResult,
+    Flag,
+    NotTaken,
+    OutboxItem,
+    OutboxKind,
+    OutcomeKind,
+    Question,
+    QuestionKind,
+    QuestionState,
+    ServerHealth,
+    StopReason,
+    Taken,
+    Ticket,
+    TicketState,
+    Tool,
+    ToolCallRecord,
+)
+from host.views import Card, DraftView, ProgressView, QuestionView, Said, StatusView, TicketView
+from servers.workspace.app import serve
+from servers.workspace.settings import Settings
+
+Json = dict[str, Any]
+NOW = datetime(2026, 6, 1, 9, 30, tzinfo=UTC)
+LATER = datetime(2026, 6, 2, 9, 30, tzinfo=UTC)
+BODY = "Hi,\n\nOrder O-1145, the cream mixer. It ran for two doughs, then nothing. Please refund the whole order.\n\nTom"
+MANIFEST = Path(__file__).resolve().parents[2] / "manifest.yml"
+RELEASE = {
+    "type": "object",
+    "properties": {"release": {"type": "boolean", "title": "Release the refund?"}},
+    "required": ["release"],
+}
+QUOTE = {
+    "quote_id": "Q-0a1b2c3d4e",
+    "order_id": "O-1145",
+    "amount": 343.49,
+    "currency": "EUR",
+    "lines": [
+        {"sku": "KG-1008", "name": "Stand mixer 5 l, cream", "quantity": 1, "unit_price": 299.0, "refund": 299.0},
+        {"sku": "KG-1011", "name": "Pasta roller", "quantity": 1, "unit_price": 44.49, "refund": 44.49},
+    ],
+    "explanation": "All lines at their price, delivery was free",
+}
+
+
+class Views:
+    """Builds what cards are drawn from; keyword arguments replace fields."""
+
+    def ticket(self, **changes: Any) -> Ticket:
+        made = Ticket(
+            id="T-0004",
+            intake_key="file:T-0004",
+            subject="Mixer dead",
+            body=BODY,
+            sender_mail="tom.ashworth@example.com",
+            sender_name="Tom Ashworth",
+            sender_verified=True,
+            customer_id="C-0102",
+            received_at=NOW,
+            due_at=LATER,
+            language="en",
+        )
+        return replace(made, **changes)
+
+    def question(self, kind: QuestionKind = QuestionKind.CONSENT, **changes: Any) -> Question:
+        made = Question(
+            id="q00c0ffee00c0ffee",
+            kind=kind,
+            state=QuestionState.OPEN,
+            ticket_id="T-0004",
+            run_id="r1",
+            call_id="c2",
+            server="shop",
+            roles=("lead",) if kind is QuestionKind.INPUT_REQUEST else ("staff", "lead"),
+            digest="d",
+            definition="def",
+            payload=self.payload(kind),
+            asked_at=NOW,
+            deadline=LATER,
+        )
+        return replace(made, **changes)
+
+    def payload(self, kind: QuestionKind) -> Json:
+        call = {"tool": "shop.issue_refund", "arguments": {"quote_id": "Q-0a1b2c3d4e"}}
+        match kind:
+            case QuestionKind.CONSENT:
+                provenance = {"quote_id": {"source": "c1", "record": QUOTE}}
+                return {**call, "provenance": provenance, "rule": "over the 150.00 limit", "headline": "", "may_edit": []}
+            case QuestionKind.INPUT_REQUEST:
+                asked = {"request_key": "k", "message": "Refund R-0111 is held. Release it?", "schema": RELEASE, "round": 1}
+                return {**call, **asked, "record": {"quote_id": QUOTE}, "approved_by": "U_MAYA"}
+            case QuestionKind.SIGN_OFF:
+                return {"text": "Dear Tom", "flags": [], "stop_reason": "answered"}
+            case QuestionKind.CHANGED_TOOL:
+                return {"tool": "partner.track_parcel", "before": {"description": "Track"}, "after": {"description": "Track it"}}
+            case QuestionKind.MAY_HAVE_RUN:
+                return {**call, "why": "the server went away after the call was sent"}
+
+    def question_view(self, kind: QuestionKind = QuestionKind.CONSENT, **changes: Any) -> QuestionView:
+        made = QuestionView(
+            question=self.question(kind),
+            ticket=self.ticket(),
+            headline="Refund 343.49 EUR on order O-1145",
+            earlier=(self.call(),),
+            server_claims="Kitchen & Garden 1.0",
+        )
+        return replace(made, **changes)
+
+    def call(self, **changes: Any) -> ToolCallRecord:
+        made = ToolCallRecord(
+            name="shop.quote_refund",
+            arguments={"order_id": "O-1145"},
+            ok=True,
+            duration_ms=1234,
+            note="",
+            call_id="c1",
+            allowed_by="policy",
+            server="shop",
+        )
+        return replace(made, **changes)
+
+    def draft(self, **changes: Any) -> DraftView:
+        made = DraftView(
+            question=self.question(QuestionKind.SIGN_OFF),
+            ticket=self.ticket(),
+            text="Dear Tom,\n\nWe have refunded 343.49 EUR.\n\nKind regards",
+            flags=(),
+            calls=(
+                self.call(),
+                self.call(name="shop.issue_refund", call_id="c2", allowed_by="staff-0007", outcome=OutcomeKind.RESULT),
+            ),
+            stop_reason=StopReason.ANSWERED,
+        )
+        return replace(made, **changes)
+
+    def lie(self) -> DraftView:
+        """A draft that says what nothing supports, beside an empty log."""
+        flag = Flag("We have refunded 343.49 EUR.", "no refund ran in this ticket", "action")
+        return self.draft(flags=(flag,), calls=(), on_flag="refuse")
+
+    def ticket_view(self, **changes: Any) -> TicketView:
+        return replace(TicketView(self.ticket(), TicketState.NEW, None, "Nobody has worked this yet."), **changes)
+
+    def progress(self, **changes: Any) -> ProgressView:
+        made = ProgressView("p1", "Ada Nystrom", 48, 12, 3, True, outcomes={"result": 20, "declined": 1})
+        return replace(made, **changes)
+
+
+@pytest.fixture
+def views() -> Views:
+    return Views()
+
+
+@dataclass
+class MemoryHost:
+    """The front door, with its questions in a dict: answered once, by role, and everything is remembered."""
+
+    cards: dict[str, Card] = field(default_factory=dict)
+    receipts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    answers: list[tuple[str, Actor, Answer]] = field(default_factory=list)
+    did: list[tuple[str, str, Actor]] = field(default_factory=list)
+    breaks: type[Exception] | None = None
+
+    def put(self, card: Card) -> str:
+        """Keep a card under its own key."""
+        match card:
+            case TicketView():
+                key = f"ticket:{card.ticket.id}"
+            case ProgressView():
+                key = f"progress:{card.id}"
+            case QuestionView() | DraftView():
+                key = f"question:{card.question.id}"
+        self.cards[key] = card
+        return key
+
+    async def card(self, key: str) -> Card:
+        if key not in self.cards:
+            raise NotFound(f"there is no {key}")
+        return self.cards[key]
+
+    async def receipt_of(self, key: str) -> Mapping[str, Any] | None:
+        return self.receipts.get(key)
+
+    async def may_answer(self, question_id: str, actor: Actor) -> Said:
+        refused = self._refused(self._view(question_id).question, actor)
+        return Said(not refused, refused)
+
+    async def answer(self, question_id: str, actor: Actor, answer: Answer) -> AnswerResult:
+        if self.breaks is not None:
+            raise self.breaks
+        view = self._view(question_id)
+        if refused := self._refused(view.question, actor):
+            return NotTaken(refused)
+        closed = replace(view.question, state=QuestionState.ANSWERED, answered_by=actor, answered_at=NOW, answer=answer)
+        self.cards[f"question:{question_id}"] = replace(view, question=closed)
+        self.answers.append((question_id, actor, answer))
+        return Taken(closed, "Taken.")
+
+    def _view(self, question_id: str) -> QuestionView | DraftView:
+        view = self.cards.get(f"question:{question_id}")
+        if not isinstance(view, QuestionView | DraftView):
+            raise NotFound("This question no longer exists.")
+        return view
+
+    def _refused(self, question: Question, actor: Actor) -> str:
+        if question.state is QuestionState.ANSWERED and question.answered_by:
+            return f"Already decided by {question.answered_by.name}."
+        if question.state is not QuestionState.OPEN:
+            return f"This question is {question.state.value}, nothing ran."
+        return "" if actor.roles & set(question.roles) else "Only a lead may decide this."
+
+    async def work(self, ticket_id: str, actor: Actor) -> Said:
+        return self._do("work", ticket_id, actor, bool(actor.roles))
+
+    async def run_queue(self, actor: Actor, count: int | None) -> Said:
+        return self._do("run", str(count), actor, "admin" in actor.roles)
+
+    async def stop(self, actor: Actor) -> Said:
+        return self._do("stop", "", actor, "admin" in actor.roles)
+
+    async def freeze(self, server: str, actor: Actor) -> Said:
+        return self._do("freeze", server, actor, "admin" in actor.roles)
+
+    async def unfreeze(self, server: str, actor: Actor) -> Said:
+        return self._do("unfreeze", server, actor, "admin" in actor.roles)
+
+    def _do(self, what: str, on: str, actor: Actor, allowed: bool) -> Said:
+        if not allowed:
+            return Said(False, f"You may not {what}.")
+        self.did.append((what, on, actor))
+        return Said(True, f"{what} {on} begun.")
+
+    async def status(self) -> StatusView:
+        servers = (ServerHealth("shop", "connected", claims="<!channel> shop"), ServerHealth("partner", "down", "refused"))
+        questions = tuple(v.question for v in self.cards.values() if isinstance(v, QuestionView | DraftView))
+        return StatusView({"new": 3}, questions, servers, ("partner",), None, "qwen (local)")
+
+    async def tools(self) -> tuple[Tool, ...]:
+        return (Tool("shop.find_orders", "shop", "find_orders", "", {}, {}, "d", effect="read"),)
+
+
+ROLES = RoleLists(
+    staff=frozenset({"U_MAYA", "U_TOM", "U_GUS", "U_SOL"}),
+    lead=frozenset({"U_LEA", "U_IVO"}),
+    admin=frozenset({"U_ADA"}),
+    teams=frozenset({"T1"}),
+    people={"U_MAYA": Person("staff-0007", "Maya Okafor"), "U_LEA": Person("staff-0002", "Lea Brandt")},
+)
+
+
+@dataclass
+class Office:
+    """The bot on a served workspace, and people's hands in it."""
+
+    url: str
+    http: aiohttp.ClientSession
+    host: MemoryHost
+    desk: SlackDesk
+    made: Clients
+    access: SlackAccess
+    background: Background
+    sent: Path
+    version: int = 0
+
+    async def do(self, verb: str, **order: object) -> Json:
+        """POST /control/{verb}."""
+        async with self.http.post(f"{self.url}/control/{verb}", json=order) as response:
+            answer: Json = await response.json()
+            return answer
+
+    async def ok(self, verb: str, **order: object) -> Json:
+        answer = await self.do(verb, **order)
+        assert answer["ok"], answer
+        return answer
+
+    async def state(self) -> Json:
+        async with self.http.get(f"{self.url}/control/state") as response:
+            answer: Json = await response.json()
+            return answer
+
+    async def messages(self, channel: str = "C_SUPPORT") -> list[Json]:
+        found: list[Json] = (await self.state())["channels"][channel]["messages"]
+        return found
+
+    async def told(self, user: str, text: str) -> Json:
+        """What only this person sees, once it is there."""
+        return (await self.ok("wait", what="ephemeral", user=user, text=text))["message"]
+
+    async def form(self, user: str, callback_id: str, text: str = "") -> Json:
+        return (await self.ok("wait", what="modal", user=user, callback_id=callback_id, text=text))["view"]
+
+    def item(self, key: str, **changes: Any) -> OutboxItem:
+        self.version += 1
+        ticket_id = "" if key.startswith("progress:") else "T-0004"
+        made = OutboxItem(1, OutboxKind.CARD, key, ticket_id, {}, self.version, self.host.receipts.get(key))
+        return replace(made, **changes)
+
+    async def post(self, card: Card) -> Mapping[str, Any]:
+        """Draw a card, as the outbox would; its receipt is kept."""
+        key = self.host.put(card)
+        self.host.receipts[key] = await self.desk.deliver(self.item(key))
+        return self.host.receipts[key]
+
+    async def press(self, user: str, card: Mapping[str, Any], action_id: str, **more: object) -> Json:
+        return await self.do("click", user=user, ts=card["ts"], action_id=action_id, confirmed=True, **more)
+
+    @contextlib.asynccontextmanager
+    async def running(self, roles: RoleLists = ROLES) -> AsyncIterator[None]:
+        """The real app over real Socket Mode."""
+        judge = Roles(roles, GuestLookup(self.made.web))
+        identity = await identify(self.made.web)
+        app = build_app(self.access, identity, host=self.host, roles=judge, made=self.made, background=self.background)
+        runner = SocketRunner(app, self.access, look_seconds=0.02)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runner.run)
+            await self.ok("wait", what="connected")
+            yield
+            await self.background.drain(5.0)
+            runner.stop()
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    async with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def open_office(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextManager[Office]]:
+    """Starts an office with workspace settings of the test's own."""
+    return lambda **settings: serving(tmp_path, **settings)
+
+
+@contextlib.asynccontextmanager
+async def serving(folder: Path, **settings: Any) -> AsyncIterator[Office]:
+    with anyio.fail_after(90):
+        async with serve(Settings(manifest=MANIFEST, **settings)) as space, aiohttp.ClientSession() as http:
+            access = SlackAccess("xoxb-local", "xapp-local", "C_SUPPORT", base_url=f"{space.url}/api/", timeout_seconds=5)
+            made = clients(access)
+            host = MemoryHost()
+            mail = Mailroom(FileOutgoing(folder / "sent"), "Support <support@example.com>")
+            roles = Roles(ROLES, None)
+            desk = SlackDesk(
+                source=host, mentions=roles.mentions, poster=made.poster, web=made.web, channel="C_SUPPORT", mail=mail
+            )
+            yield Office(space.url, http, host, desk, made, access, Background(), folder / "sent")

@@ -1,0 +1,244 @@
+"""The desk on the local workspace: what is posted, where, how often, and what becomes of it when Slack has a bad day."""
+
+import json
+
+import pytest
+
+from bot.cards.ticket import THREAD_NOTE
+from host.port import DeliveryUnknown, Undelivered
+from host.types import OutboxKind, QuestionKind, QuestionState
+
+pytestmark = pytest.mark.anyio
+
+
+def of(messages, key):
+    """The messages that are this card."""
+    return [m for m in messages if (m.get("metadata") or {}).get("event_payload", {}).get("key") == key]
+
+
+async def test_a_ticket_stands_in_the_channel_and_its_threads_first_line_warns(office, views):
+    receipt = await office.post(views.ticket_view())
+    card, note = await office.messages()
+    assert (card["ts"], card.get("thread_ts")) == (receipt["ts"], receipt["ts"])
+    assert note["thread_ts"] == card["ts"]
+    assert note["text"] == THREAD_NOTE
+    assert receipt["note"] == note["ts"]
+
+
+async def test_a_ticket_drawn_again_is_the_same_message_and_warns_no_second_time(office, views):
+    await office.post(views.ticket_view())
+    await office.post(views.ticket_view(line="Being worked now."))
+    messages = await office.messages()
+    assert len(messages) == 2
+    assert "Being worked now." in json.dumps(messages[0]["blocks"])
+    assert messages[0]["metadata"]["event_payload"] == {"key": "ticket:T-0004", "version": 2}
+
+
+async def test_everything_else_goes_into_the_tickets_thread(office, views):
+    ticket = await office.post(views.ticket_view())
+    await office.post(views.draft())
+    [draft] = of(await office.messages(), "question:q00c0ffee00c0ffee")
+    assert draft["thread_ts"] == ticket["ts"]
+
+
+async def test_a_leads_question_shows_in_the_channel_too(office, views):
+    await office.post(views.ticket_view())
+    await office.post(views.question_view(QuestionKind.INPUT_REQUEST))
+    await office.post(views.draft(question=views.question(QuestionKind.SIGN_OFF, id="q2")))
+    broadcast = [call for call in (await office.state())["calls"] if call.get("method") == "chat.postMessage"]
+    assert [bool(call["args"].get("reply_broadcast")) for call in broadcast[-2:]] == [True, False]
+
+
+async def test_a_question_waits_for_its_tickets_card(office, views):
+    office.host.put(views.question_view())
+    with pytest.raises(Undelivered, match="not in the channel yet"):
+        await office.desk.deliver(office.item("question:q00c0ffee00c0ffee"))
+
+
+async def test_a_progress_message_stands_in_the_channel(office, views):
+    await office.post(views.progress())
+    [message] = await office.messages()
+    assert "thread_ts" not in message
+    assert "12 of 48" in message["text"]
+
+
+async def test_a_decided_question_is_redrawn_in_place_without_buttons(office, views):
+    await office.post(views.ticket_view())
+    await office.post(views.question_view())
+    await office.post(views.question_view(question=views.question(state=QuestionState.EXPIRED)))
+    [card] = of(await office.messages(), "question:q00c0ffee00c0ffee")
+    assert "nobody answered, nothing ran" in json.dumps(card["blocks"])
+    assert not [block for block in card["blocks"] if block["type"] == "actions"]
+
+
+async def test_block_ids_differ_between_versions(office, views):
+    await office.post(views.ticket_view())
+    first = {block["block_id"] for block in (await office.messages())[0]["blocks"]}
+    await office.post(views.ticket_view())
+    second = {block["block_id"] for block in (await office.messages())[0]["blocks"]}
+    assert not first & second
+
+
+async def test_a_card_deleted_in_slack_is_posted_again(office, views):
+    await office.post(views.ticket_view())
+    card = await office.post(views.question_view())
+    await office.ok("delete", user="U_ADA", ts=card["ts"])
+    again = await office.post(views.question_view())
+    assert again["ts"] != card["ts"]
+    assert len(of(await office.messages(), "question:q00c0ffee00c0ffee")) == 1
+
+
+async def test_a_connection_dropped_after_slack_took_the_card_leaves_one_message(office, views):
+    """The first attempt may have arrived; the second finds it by its key and updates it."""
+    await office.post(views.ticket_view())
+    key = office.host.put(views.question_view())
+    await office.ok("fault", kind="drop_after", method="chat.postMessage")
+    with pytest.raises(DeliveryUnknown):
+        await office.desk.deliver(office.item(key))
+    receipt = await office.desk.deliver(office.item(key, uncertain=True, attempts=1))
+    [card] = of(await office.messages(), key)
+    assert receipt["ts"] == card["ts"]
+    assert card["metadata"]["event_payload"]["version"] == office.version
+
+
+async def test_a_ticket_card_whose_posting_was_cut_off_is_found_in_the_channel(office, views):
+    key = office.host.put(views.ticket_view())
+    await office.ok("fault", kind="drop_after", method="chat.postMessage")
+    with pytest.raises(DeliveryUnknown):
+        await office.desk.deliver(office.item(key))
+    office.host.receipts[key] = await office.desk.deliver(office.item(key, uncertain=True, attempts=1))
+    messages = await office.messages()
+    assert len(of(messages, key)) == 1
+    assert [m["text"] for m in messages[1:]] == [THREAD_NOTE]
+
+
+async def test_a_connection_dropped_before_slack_took_the_card_leads_to_one_message_too(office, views):
+    await office.post(views.ticket_view())
+    key = office.host.put(views.question_view())
+    await office.ok("fault", kind="drop_before", method="chat.postMessage")
+    with pytest.raises(DeliveryUnknown):
+        await office.desk.deliver(office.item(key))
+    await office.desk.deliver(office.item(key, uncertain=True, attempts=1))
+    assert len(of(await office.messages(), key)) == 1
+
+
+async def test_when_it_cannot_be_looked_up_nothing_is_posted_again(office, views):
+    await office.post(views.ticket_view())
+    key = office.host.put(views.question_view())
+    await office.ok("fault", kind="http_500", method="conversations.replies", times=3)
+    with pytest.raises(DeliveryUnknown):
+        await office.desk.deliver(office.item(key, uncertain=True, attempts=1))
+    assert of(await office.messages(), key) == []
+
+
+async def test_a_failed_thread_note_is_made_good_at_the_next_change(office, views):
+    key = office.host.put(views.ticket_view())
+    receipt = await _with_a_note_that_fails(office, key)
+    assert "note" not in receipt
+    office.host.receipts[key] = receipt
+    again = await office.desk.deliver(office.item(key))
+    assert again["note"]
+    assert [m["text"] for m in (await office.messages())[1:]] == [THREAD_NOTE]
+
+
+async def _with_a_note_that_fails(office, key):
+    """Only the thread's first line fails: its card was posted a moment before."""
+    receipt = dict(await office.desk.deliver(office.item(key)))
+    await office.ok("delete", user="U_ADA", ts=receipt.pop("note"))
+    return receipt
+
+
+async def test_being_slowed_down_says_for_how_long(office, views):
+    key = office.host.put(views.ticket_view())
+    await office.ok("fault", kind="ratelimited", method="chat.postMessage", seconds=7)
+    with pytest.raises(Undelivered) as refused:
+        await office.desk.deliver(office.item(key))
+    assert refused.value.retry_after == 7.0
+    assert await office.messages() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        ("not_in_channel", "/invite"),
+        ("channel_not_found", "deskhand.toml"),
+        ("invalid_auth", "SLACK_BOT_TOKEN"),
+        ("is_archived", "unarchive"),
+    ],
+)
+async def test_what_slack_refuses_for_good_says_what_to_do(office, views, error, advice):
+    key = office.host.put(views.ticket_view())
+    await office.ok("fault", kind="error", method="chat.postMessage", error=error)
+    with pytest.raises(Undelivered, match=advice):
+        await office.desk.deliver(office.item(key))
+
+
+async def test_a_message_is_never_unfurled_or_parsed(office, views):
+    await office.post(views.ticket_view())
+    posts = [call["args"] for call in (await office.state())["calls"] if call.get("method") == "chat.postMessage"]
+    assert posts
+    for post in posts:
+        assert (post["unfurl_links"], post["unfurl_media"], post["parse"]) == (False, False, "none")
+
+
+async def test_a_ticket_that_wants_to_mention_and_link_is_shown_as_it_was_written(office, views):
+    body = "<!channel> refund me <@U123> &amp;lt; https://x.example"
+    await office.post(views.ticket_view(ticket=views.ticket(body=body, subject=body)))
+    card = (await office.messages())[0]
+    assert body in [
+        part["text"] for block in card["blocks"] if block["type"] == "rich_text" for part in _parts(block) if "text" in part
+    ]
+    assert "<!channel>" not in card["text"]
+    assert {part["type"] for block in card["blocks"] if block["type"] == "rich_text" for part in _parts(block)} <= {
+        "text",
+        "date",
+    }
+
+
+def _parts(block):
+    return [part for row in block["elements"] for part in row["elements"]]
+
+
+async def test_a_notice_goes_to_the_thread_and_a_private_one_to_its_person(office, views):
+    ticket = await office.post(views.ticket_view())
+    await office.desk.deliver(
+        office.item("notice:1", kind=OutboxKind.NOTICE, payload={"text": "Half the time is over.", "roles": ["lead"]})
+    )
+    await office.desk.deliver(
+        office.item("notice:2", kind=OutboxKind.NOTICE, payload={"text": "Only you see this.", "user": "U_MAYA"})
+    )
+    [notice] = of(await office.messages(), "notice:1")
+    assert notice["thread_ts"] == ticket["ts"]
+    assert {"type": "user", "user_id": "U_LEA"} in _parts(notice["blocks"][0])
+    assert (await office.told("U_MAYA", "Only you see this."))["to"] == "U_MAYA"
+
+
+MAIL = {"question_id": "q2", "run_id": "r1", "to": "tom.ashworth@example.com", "subject": "Mixer dead", "text": "Dear Tom"}
+
+
+async def test_a_reply_leaves_through_the_mailroom_once(office):
+    item = office.item("mail:q2", kind=OutboxKind.MAIL, payload=MAIL)
+    first = await office.desk.deliver(item)
+    assert await office.desk.deliver(item) == first
+    [letter] = [json.loads(path.read_text("utf-8")) for path in _files(office.sent)]
+    assert (letter["to"], letter["subject"], letter["body"]) == ("tom.ashworth@example.com", "Re: Mixer dead", "Dear Tom")
+    assert letter["receipt"] == first["receipt"]
+
+
+async def test_a_reply_that_may_have_left_is_only_looked_for(office):
+    item = office.item("mail:q2", kind=OutboxKind.MAIL, payload=MAIL, uncertain=True)
+    with pytest.raises(DeliveryUnknown):
+        await office.desk.deliver(item)
+    assert _files(office.sent) == []
+    sent = await office.desk.deliver(office.item("mail:q2", kind=OutboxKind.MAIL, payload=MAIL))
+    assert await office.desk.deliver(item) == sent
+
+
+async def test_a_reply_to_nobody_is_refused_for_good(office):
+    with pytest.raises(Undelivered, match="has no to") as refused:
+        await office.desk.deliver(office.item("mail:q2", kind=OutboxKind.MAIL, payload={**MAIL, "to": ""}))
+    assert refused.value.final
+
+
+def _files(folder):
+    return sorted(folder.glob("*.json")) if folder.exists() else []
