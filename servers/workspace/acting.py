@@ -227,6 +227,7 @@ class Acting:
 
     def _settled(self, sent: Envelope, user_id: str, about: str) -> Json:
         if sent.state == "acked":
+            self.workspace.forget_notices(about, user_id)
             return {"ok": True, "envelope_id": sent.envelope_id, "acked": True, "ms": sent.ms}
         name = self.workspace.seed.app["real_name"]
         seconds = f"{self.socket.ack_seconds:g}"

@@ -93,6 +93,7 @@ class Workspace:
     def put(self, message: Json) -> None:
         """Store a changed message under its ts and show it."""
         self.messages[message["channel"]][message["ts"]] = message
+        self.forget_notices(message["ts"])
         self._store.put("message", f"{message['channel']}/{message['ts']}", message)
         self.bus.publish("message", message=message)
 
@@ -147,6 +148,13 @@ class Workspace:
         notice = {"user": user_id, "about": about, "text": words, "at": time.time()}
         self.notices = [*self.notices[-99:], notice]
         self.bus.publish("notice", notice=notice)
+
+    def forget_notices(self, about: str, user_id: str | None = None) -> None:
+        """Take warnings away once the app answered: it changed the message, or acknowledged this person's next try."""
+        kept = [notice for notice in self.notices if notice["about"] != about or user_id not in (None, notice["user"])]
+        if len(kept) != len(self.notices):
+            self.notices = kept
+            self.bus.publish("notices", notices=kept)
 
     def set_pins(self, channel_id: str, items: list[str]) -> None:
         """Replace the pinned ts of a channel, newest pin last."""

@@ -49,7 +49,7 @@ export function makeComposer(node, id, thread = null) {
   grow();
   return () => {
     const name = me()?.real_name.split(" ")[0] ?? "";
-    box.placeholder = thread ? `Reply as ${name}` : `Message as ${name}, or type / for commands`;
+    box.placeholder = thread ? `Reply as ${name}` : `Message as ${name}, or type /`;
   };
 }
 

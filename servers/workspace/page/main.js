@@ -6,7 +6,7 @@ import { makeComposer } from "./composer.js";
 import { configured, drawCustomers, refresh as refreshCustomers } from "./customers.js";
 import { drawModal, forgetErrors, press, simple, toast, wire } from "./dialogs.js";
 import { drawInspector } from "./inspector.js";
-import { avatar, drawList, drawPinned } from "./messages.js";
+import { avatar, drawList, drawPinned, keepAtEnd } from "./messages.js";
 import { control, find, follow, load, me, onChange, shown, state } from "./store.js";
 import { watchSupervisor } from "./supervisor.js";
 
@@ -23,8 +23,13 @@ function drawPeople() {
       type: "button", role: "radio", class: `person ${mine ? "mine" : ""}`, "aria-checked": String(mine), tabindex: mine ? "0" : "-1",
       "data-user-id": person.id, title: `${person.real_name} · ${person.title}`, "aria-label": `${person.real_name}, ${person.title}`,
       onclick: () => become(person.id),
-    }, avatar(person, "small"), el("span", { class: "person-name" }, el("b", {}, person.real_name), el("small", {}, person.title)));
+    }, avatar(person, "small"), personName(person));
   }));
+}
+
+function personName(person) {
+  const [first, ...rest] = person.real_name.split(" ");
+  return el("span", { class: "person-name" }, el("b", {}, first, el("span", { class: "surname" }, ` ${rest.join(" ")}`)), el("small", {}, person.title));
 }
 
 function become(id) {
@@ -59,6 +64,7 @@ function drawPlaces() {
 
 function drawConnection() {
   const words = !state.live ? "The workspace does not answer" : state.connections ? `${state.app.real_name} is connected` : `${state.app.real_name} is not connected`;
+  $("connection").classList.toggle("bad", !(state.live && state.connections));
   replace($("connection"), el("span", { class: `dot ${state.live && state.connections ? "good" : "bad"}` }), el("span", {}, words));
 }
 
@@ -97,6 +103,7 @@ function drawThread() {
       el("h1", {}, "Thread"), el("span", { class: "spring" }),
       el("button", { type: "button", class: "icon-button not-narrow", "aria-label": "Close thread", onclick: closeThread }, icon("close"))),
     el("ol", { class: "messages", id: "thread-messages", tabindex: "0", "aria-label": "Thread" }), composer);
+    keepAtEnd($("thread-messages"));
     placeholders.push(makeComposer(composer, "thread", () => state.thread));
   }
   drawList($("thread-messages"), state.channel, state.thread);
@@ -146,7 +153,7 @@ const pending = new Set();
 
 onChange((kind, detail) => {
   if (kind === "message") announce(detail.message);
-  if (kind === "notice" && detail.notice.user === state.me) toast(detail.notice.text);
+  if (kind === "notice" && detail.notice.user === state.me && !find(detail.notice.about) && !$("modal").open) toast(detail.notice.text);
   if (kind === "mail" && state.view !== "customers") unreadMail += 1;
   if (!pending.size) requestAnimationFrame(drawPending);
   pending.add(kind);
@@ -157,7 +164,7 @@ function drawPending() {
   pending.clear();
   const any = (...names) => names.some((name) => kinds.has(name));
   if (kinds.has("all")) return drawAll();
-  if (any("message", "message_gone", "ephemeral", "ephemeral_gone", "notice", "pins") && state.view === "channel") { drawChannel(); drawThread(); }
+  if (any("message", "message_gone", "ephemeral", "ephemeral_gone", "notice", "notices", "pins") && state.view === "channel") { drawChannel(); drawThread(); }
   if (any("modals")) drawModal();
   if (any("home") && state.view === "home") drawHome();
   if (any("channel", "mail")) drawPlaces();
@@ -199,8 +206,14 @@ function jump() {
   node?.focus();
 }
 
+document.addEventListener("keydown", (event) => {
+  const free = !$("modal").open && !$("confirm").open && !event.defaultPrevented;
+  if (event.key === "Escape" && state.thread && free) closeThread();
+});
+
 theme(localStorage.getItem("theme") ?? "auto");
 wire();
+keepAtEnd($("messages"));
 placeholders.push(makeComposer($("composer"), "composer"));
 window.addEventListener("hashchange", jump);
 await load();

@@ -41,6 +41,13 @@ export function drawList(list, channel, root) {
   if (atEnd) list.scrollTop = list.scrollHeight;
 }
 
+// A list that was at its end stays there when its room changes (a banner appears, the pinned message opens).
+export function keepAtEnd(list) {
+  let atEnd = true;
+  list.addEventListener("scroll", () => { atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40; });
+  new ResizeObserver(() => { if (atEnd) list.scrollTop = list.scrollHeight; }).observe(list);
+}
+
 function kept(before, key, signed, make) {
   const old = before.get(key);
   if (old && old.dataset.signed === signed) return old;
@@ -72,7 +79,7 @@ function signature(message, root, follows) {
   const replies = root ? [] : thread(message.channel, message.ts);
   const warned = state.notices.filter((notice) => notice.about === message.ts && notice.user === state.me).length;
   const pinned = state.pins.get(message.channel)?.includes(message.ts);
-  return [message.version, replies.length, replies.at(-1)?.version, warned, pinned, state.me, follows, root === message.ts].join("|");
+  return [message.version, replies.length, Math.max(...replies.map((reply) => reply.version)), warned, pinned, state.me, follows, root === message.ts].join("|");
 }
 
 function joined(previous, message) {
@@ -140,8 +147,11 @@ function threadLine(message) {
   const people = [...new Set(replies.map((reply) => reply.user))].slice(0, 4).map((id) => avatar(author({ user: id }), "small"));
   return el("button", { type: "button", class: "thread-line", "data-thread": message.ts, onclick: () => openThread(message.channel, message.ts) },
     people, el("b", {}, `${replies.length} ${replies.length === 1 ? "reply" : "replies"}`),
-    el("span", { class: "muted" }, "last at ", time(replies.at(-1).ts)));
+    el("span", { class: "muted" }, "last at ", time(replies.at(-1).ts)),
+    replies.some((reply) => mentions(reply) && hasButtons(reply)) && el("span", { class: "chip waiting" }, "waits for you"));
 }
+
+function hasButtons(message) { return (message.blocks ?? []).some((block) => block.type === "actions"); }
 
 function tools(message, root) {
   if (message.is_ephemeral || message.subtype === "tombstone") return null;
@@ -163,8 +173,10 @@ export function drawPinned(node, channel) {
   const signed = message ? `${signature(message, null, false)}` : "";
   if (!message || node.dataset.signed === signed) return;
   node.dataset.signed = signed;
-  const open = node.querySelector("details")?.open ?? false;
+  const roomy = window.innerWidth > 760 && window.innerHeight >= 680;
+  const open = node.querySelector("details")?.open ?? (roomy && localStorage.getItem("pin-read") !== ts);
   const title = message.blocks?.find((block) => block.type === "header")?.text.text ?? message.text.split("\n")[0];
-  replace(node, el("details", { open }, el("summary", {}, icon("pin"), el("b", {}, "Pinned"), el("span", { class: "ellipsis" }, title)),
+  const remember = (event) => { if (!event.target.open) localStorage.setItem("pin-read", ts); };
+  replace(node, el("details", { open, ontoggle: remember }, el("summary", {}, icon("pin"), el("b", {}, "Pinned"), el("span", { class: "ellipsis" }, title)),
     el("div", { class: "pinned-body", "data-pinned-ts": message.ts }, body(message))));
 }

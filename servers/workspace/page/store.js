@@ -28,6 +28,8 @@ export async function load() {
   });
   const wanted = localStorage.getItem("me");
   if (!state.me) state.me = state.people.has(wanted) ? wanted : body.people[0].id;
+  if (!state.channels.has(state.channel)) state.channel = body.channels.C_SUPPORT?.id ?? Object.keys(body.channels)[0];
+  if (state.thread && !state.messages.get(state.channel).has(state.thread)) state.thread = null;
   changed("all");
 }
 
@@ -48,6 +50,7 @@ const takers = {
   modals: ({ user, stack }) => state.modals.set(user, stack),
   home: ({ user, view }) => state.homes.set(user, view),
   pins: ({ channel, items }) => state.pins.set(channel, items),
+  notices: ({ notices }) => { state.notices = notices; },
   notice: ({ notice }) => state.notices.push(notice),
   envelope: ({ envelope }) => upsert(state.envelopes, envelope),
   call: ({ call }) => { state.calls.push(call); state.calls.splice(0, state.calls.length - KEEP); },

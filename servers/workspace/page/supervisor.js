@@ -20,12 +20,11 @@ export async function watchSupervisor(node) {
 function draw(node, answer) {
   const { model, bot } = answer.status ?? {};
   replace(node,
-    answer.problem && light("failed", answer.problem),
+    el("div", { class: "lights" }, answer.problem && light("failed", answer.problem),
     model && light(model.state, model.detail || `real model: ${model.state}`, "model"),
-    bot && light(bot.state, bot.state === "up" ? `bot is up${bot.pid ? ` (process ${bot.pid})` : ""}` : "bot is down", "bot"),
-    el("span", { class: "spring" }),
-    el("button", { type: "button", class: "button small", id: "kill-bot", onclick: kill }, "Kill the bot"),
-    el("button", { type: "button", class: "button small", id: "reset-everything", onclick: reset }, "Reset everything"));
+    bot && light(bot.state, bot.state === "up" ? `bot is up${bot.pid ? ` (process ${bot.pid})` : ""}` : "bot is down", "bot")),
+    el("div", { class: "orders" }, el("button", { type: "button", class: "button small", id: "kill-bot", onclick: kill }, "Kill the bot"),
+    el("button", { type: "button", class: "button small", id: "reset-everything", onclick: reset }, "Reset everything")));
 }
 
 function light(kind, words, of = "") {

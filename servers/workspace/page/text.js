@@ -58,7 +58,7 @@ const RULES = [
   [/(?<![\w*])\*(?=\S)([^*\n]*[^*\s])\*(?![\w*])/, (m, v) => el("strong", {}, inline(m[1], v))],
   [/(?<!\w)_(?=\S)([^_\n]*[^_\s])_(?!\w)/, (m, v) => el("em", {}, inline(m[1], v))],
   [/(?<!\w)~(?=\S)([^~\n]*[^~\s])~(?!\w)/, (m, v) => el("s", {}, inline(m[1], v))],
-  [/https?:\/\/[^\s<>]+[^\s<>.,;:!?)\]'"]/, (m, v) => (v ? unescape(m[0]) : anchor(unescape(m[0]), unescape(m[0])))],
+  [/https?:\/\/(?:&amp;|[^\s<>&])*(?:&amp;|[^\s<>&.,;:!?)\]'"])/, (m, v) => (v ? unescape(m[0]) : anchor(unescape(m[0]), unescape(m[0])))],
 ];
 
 function inline(text, verbatim) {
