@@ -1,9 +1,10 @@
-"""Shared by all tests: asyncio only, sockets limited to loopback, and nothing of ours may block the event loop."""
+"""Shared by all tests: asyncio only, loopback only, nothing of ours blocks the event loop, and nothing is skipped."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from blockbuster import blockbuster_ctx
@@ -55,3 +56,24 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
             for place, names in _may_block():
                 function.can_block_in(place, names)
         yield
+
+
+AnyReport = TypeVar("AnyReport", pytest.TestReport, pytest.CollectReport)
+
+
+def _missed(report: AnyReport) -> AnyReport:
+    """A skipped test is a failed one: whoever runs the tests must know that something they need is missing."""
+    if report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"not run, and a test that can't run fails: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _missed((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _missed((yield))
