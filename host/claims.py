@@ -76,6 +76,7 @@ _ABBREVIATIONS = [
 _END = re.compile(r"(?:[.!?…]+[\"'”»)\]]*(?=\s|$)|(?<=[a-zäöüßéè]{2})[.!?](?=[A-ZÄÖÜÉ]['a-zäöü ]))")
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d{1,2}[.)])\s)|(?<=[.!?:,])[ \t]*\n")
 _PUNCTUATION = re.compile(r"[;:()\[\]\"“”„»«—]|(?<!\w)-(?!\w)|,(?!\d)|!(?=.)")
+_JOIN_MOST = 160  # characters: nobody puts a longer list before its verb
 _CLOSED = re.compile(r"[.;!?]\s*$|\w+\W+\w+\W+\w+.*:\s*$")
 #: What stands under a condition is not said to be so ("Once it is approved").
 _CONDITION = re.compile(
@@ -235,7 +236,11 @@ def _joined(pieces: list[str], words: re.Pattern[str], lexicon: Lexicon) -> Iter
     for number, piece in enumerate(pieces, start=1):
         whole = held + piece
         named = words.search(whole) is not None
-        if number < len(pieces) and (not whole.strip() or (named and not _verbal(whole, lexicon) and not _CLOSED.search(whole))):
+        if (
+            number < len(pieces)
+            and len(whole) < _JOIN_MOST
+            and (not whole.strip() or (named and not _verbal(whole, lexicon) and not _CLOSED.search(whole)))
+        ):
             held = whole
             continue
         yield whole

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host.claims import Saying, said, sentences
@@ -201,12 +201,14 @@ def test_invisible_characters_and_emphasis_hide_nothing() -> None:
     assert strictest("We have **re\u200bfunded** you.") is DONE
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.text(max_size=300))
 def test_cutting_loses_no_word_and_never_fails(text: str) -> None:
     kept = "".join("".join(s.text.split()) for s in sentences(text))
     assert kept == "".join(text.split())
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from([text for text, _ in LABELLED]), min_size=1, max_size=5))
 def test_a_promise_is_found_wherever_it_stands(texts: list[str]) -> None:
     strict = {DONE, PROMISED}

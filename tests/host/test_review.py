@@ -1,5 +1,6 @@
 """The claim check: drafts beside the log of what really ran."""
 
+import time
 import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host.amounts import Amount, amounts_in_data, find_amounts, parse_typed_amount, plain, read_amount
@@ -253,6 +254,7 @@ def test_the_correction_holds_each_sentence_and_what_is_missing() -> None:
     assert all(flag.sentence in told and flag.why in told for flag in found)
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from(FINE), min_size=1, max_size=5))
 def test_sentences_copied_from_support_never_flag_together(chosen: list[tuple[str, list[ToolCallRecord]]]) -> None:
     every = [STATUS, QUOTE, ISSUED, STOCK, SOLD_OUT, TRACKED]
@@ -260,12 +262,14 @@ def test_sentences_copied_from_support_never_flag_together(chosen: list[tuple[st
     assert flags("\n\n".join(texts), every) == ()
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.sampled_from(FLAGGED[:16]), st.lists(st.sampled_from([text for text, _ in FINE if "1." not in text]), max_size=3))
 def test_a_lie_is_found_among_true_sentences(lie: tuple[str, list[ToolCallRecord], set[str]], others: list[str]) -> None:
     text, calls, expected = lie
     assert expected <= tags("\n\n".join([*others, text]), calls)
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.text(max_size=200))
 def test_no_draft_breaks_the_check(text: str) -> None:
     flags(text, [STATUS, TRACKED])
@@ -319,6 +323,7 @@ def test_a_plain_typed_amount_is_taken(text: str, value: str) -> None:
     assert parse_typed_amount(text, "EUR") == Decimal(value)
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(min_value=0, max_value=10**9))
 def test_amounts_survive_writing_and_reading(cents: int) -> None:
     value = Decimal(cents) / 100
@@ -333,7 +338,15 @@ def test_a_records_own_currency_goes_before_the_servers() -> None:
     assert amounts_in_data(data, "EUR") == {Amount(Decimal(5), "USD"), Amount(Decimal("3.5"), "USD")}
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.text(max_size=100))
 def test_reading_amounts_never_fails(text: str) -> None:
     for seen in find_amounts(plain(text)):
         assert seen.start < seen.end
+
+
+@pytest.mark.parametrize("part", ["1,", "O-", "refund, ", "ist ", "ne ", "1.111.", "a", " ", "we will ", "(", "have "])
+def test_a_hostile_draft_is_read_in_reasonable_time(part: str) -> None:
+    begun = time.process_time()
+    flags(part * (1500 // len(part)), [STATUS, TRACKED])
+    assert time.process_time() - begun < 3
