@@ -1,11 +1,11 @@
 """What can go wrong with a model, split by who must react.
 
-    ModelError
-    ├── ModelSetupError        the operator: a file missing, a digest wrong, no disk space; the text says what to do
-    ├── ModelUnavailableError  the program: the engine died or hung; retried once by `llama`, then the ticket goes to a person
-    ├── PromptTooLongError     the host: refused before decoding (spec M6)
-    ├── GrammarError           the developer: a schema the grammar can't take
-    └── UnknownPromptError     the developer: a replay met a prompt that was never recorded; says how to record again
+ModelError
+├── ModelSetupError        the operator: a file missing, a digest wrong, no disk space; the text says what to do
+├── ModelUnavailableError  the program: the engine died or hung; retried once by `llama`, then the ticket goes to a person
+├── PromptTooLongError     the host: refused before decoding (spec M6)
+├── GrammarError           the developer: a schema the grammar can't take
+└── UnknownPromptError     the developer: a replay met a prompt that was never recorded; says how to record again
 """
 
 
