@@ -189,6 +189,20 @@ def _rich_text(block: Json, at: str) -> Iterator[Problem]:
             yield "unsupported rich text element", f"{at}/elements/{n}"
         elif not isinstance(element.get("elements"), list):
             yield "missing required field: elements", f"{at}/elements/{n}"
+        elif element["type"] == "rich_text_list":
+            yield from _rich_text(element, f"{at}/elements/{n}")
+        else:
+            for m, leaf in enumerate(element["elements"]):
+                yield from _rich_leaf(leaf, f"{at}/elements/{n}/elements/{m}")
+
+
+def _rich_leaf(leaf: object, at: str) -> Iterator[Problem]:
+    if not isinstance(leaf, dict) or leaf.get("type") not in _RICH_LEAVES:
+        yield "unsupported rich text element", at
+    elif leaf["type"] == "text" and (not isinstance(leaf.get("text"), str) or not leaf["text"]):
+        yield "must be more than 0 characters", f"{at}/text"
+    elif leaf["type"] == "link" and not isinstance(leaf.get("url"), str):
+        yield "missing required field: url", at
 
 
 def _markdown(block: Json, at: str) -> Iterator[Problem]:
@@ -201,6 +215,7 @@ def _anything(_block: Json, _at: str) -> Iterator[Problem]:
 
 
 _RICH = frozenset({"rich_text_section", "rich_text_preformatted", "rich_text_quote", "rich_text_list"})
+_RICH_LEAVES = frozenset({"text", "link", "emoji", "user", "usergroup", "channel", "broadcast", "date", "color", "team"})
 _TAKEN_UNCHECKED = (
     *("file", "call", "video", "table", "alert", "card", "carousel", "container", "task_card", "plan"),
     *("context_actions", "auth_provider", "data_table", "data_visualization"),

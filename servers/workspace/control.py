@@ -183,6 +183,8 @@ def _handler(order: Order) -> Callable[[web.Request], Awaitable[web.Response]]:
 @web.middleware
 async def in_words(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
     """Turns an order that cannot be carried out into an answer with one line of words."""
+    if not request.path.startswith(("/control/", "/page/")):
+        return await handler(request)
     try:
         return await handler(request)
     except ControlError as error:

@@ -13,7 +13,7 @@ from servers.workspace.workspace import Workspace
 
 _FOLDER = Path(__file__).parent / "page"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_HEARTBEAT, _MAIL_SECONDS = 15.0, 1.0
+_HEARTBEAT, _MAIL_SECONDS, _INSPECTED = 15.0, 1.0, 100
 
 
 class Page:
@@ -66,7 +66,13 @@ class Page:
             "usergroups": list(seed.usergroups.values()),
         }
         beyond = {"shop": bool(settings.shop), "mail": bool(settings.mail), "supervisor": bool(settings.supervisor)}
-        return web.json_response({"ok": True, **who, **offers, "beyond": beyond, **self._control.everything()})
+        return web.json_response({"ok": True, **who, **offers, "beyond": beyond, **self._everything()})
+
+    def _everything(self) -> Json:
+        """The control API's state, lighter: the inspector shows no arguments and only the latest payloads."""
+        whole = self._control.everything()
+        calls = [{**call, "args": sorted(call["args"])} for call in whole["calls"][-_INSPECTED:]]
+        return {**whole, "calls": calls, "envelopes": whole["envelopes"][-_INSPECTED:]}
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})

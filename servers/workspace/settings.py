@@ -62,7 +62,7 @@ def load_seed(manifest: Path | None) -> Seed:
     return Seed(
         team=raw["team"],
         other_teams=tuple(raw["other_teams"]),
-        app=raw["app"],
+        app=raw["app"] | _app_names(app),
         people={person["id"]: person for person in raw["people"]},
         channels={channel["id"]: channel for channel in raw["channels"]},
         usergroups={group["id"]: group for group in raw["usergroups"]},
@@ -71,6 +71,12 @@ def load_seed(manifest: Path | None) -> Seed:
         bot_events=frozenset((settings.get("event_subscriptions") or {}).get("bot_events") or ()),
         scopes=frozenset(app["oauth_config"]["scopes"]["bot"]) if manifest else None,
     )
+
+
+def _app_names(manifest: Json) -> Json:
+    shown = (manifest.get("features", {}).get("bot_user") or {}).get("display_name")
+    real = (manifest.get("display_information") or {}).get("name") or shown
+    return {**({"name": shown} if shown else {}), **({"real_name": real} if real else {})}
 
 
 def _read_manifest(path: Path) -> Json:

@@ -3,6 +3,7 @@
 import { el, replace } from "./dom.js";
 import { get, post, state } from "./store.js";
 
+const BOOKED = 12;
 let parts = null;
 let seen = null;
 
@@ -68,10 +69,12 @@ function drawInbox(inbox) {
 function drawBooks(answer) {
   if (!answer.ok) return void replace(parts.books, el("p", { class: "muted" }, answer.detail));
   if (!answer.refunds.length) return void replace(parts.books, el("p", { class: "muted" }, "No refund has been issued."));
+  const newest = [...answer.refunds].sort((one, two) => (one.refund_id < two.refund_id ? 1 : -1));
   const row = (one) => el("tr", { "data-refund-id": one.refund_id }, el("td", {}, one.refund_id), el("td", {}, one.order_id),
     el("td", { class: "amount" }, `${Number(one.amount).toFixed(2)} ${one.currency ?? "EUR"}`), el("td", {}, el("span", { class: `chip ${one.status}` }, one.status)));
   replace(parts.books, el("table", {}, el("thead", {}, el("tr", {}, ["Refund", "Order", "Amount", "Status"].map((word) => el("th", { scope: "col" }, word)))),
-    el("tbody", {}, [...answer.refunds].reverse().map(row))));
+    el("tbody", {}, newest.slice(0, BOOKED).map(row))),
+  newest.length > BOOKED && el("p", { class: "muted" }, `and ${newest.length - BOOKED} older`));
   return undefined;
 }
 

@@ -52,7 +52,7 @@ function drawPlaces() {
   const mine = (channel) => channel.members.includes(state.me) && channel.members.includes(state.app.user_id) && !channel.is_archived;
   const channels = [...state.channels.values()].filter(mine);
   const place = (name, label, view, channel, badge) => el("button", {
-    type: "button", class: "place", "data-place": channel ?? view, "aria-current": state.view === view && (!channel || channel === state.channel) ? "page" : null,
+    type: "button", class: "place", title: label, "data-place": channel ?? view, "aria-current": state.view === view && (!channel || channel === state.channel) ? "page" : null,
     onclick: () => go(view, channel),
   }, icon(name), el("span", {}, label), badge > 0 && el("span", { class: "badge" }, badge));
   replace($("places"),

@@ -147,7 +147,7 @@ function threadLine(message) {
   const people = [...new Set(replies.map((reply) => reply.user))].slice(0, 4).map((id) => avatar(author({ user: id }), "small"));
   return el("button", { type: "button", class: "thread-line", "data-thread": message.ts, onclick: () => openThread(message.channel, message.ts) },
     people, el("b", {}, `${replies.length} ${replies.length === 1 ? "reply" : "replies"}`),
-    el("span", { class: "muted" }, "last at ", time(replies.at(-1).ts)),
+    el("span", { class: "muted last-reply" }, "last at ", time(replies.at(-1).ts)),
     replies.some((reply) => mentions(reply) && hasButtons(reply)) && el("span", { class: "chip waiting" }, "waits for you"));
 }
 

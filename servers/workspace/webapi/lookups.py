@@ -153,9 +153,13 @@ def _channel(call: Call, channel: Json) -> Json:
 
 def _within(call: Call, ts: str) -> bool:
     oldest, latest = str(call.args.get("oldest") or "0"), str(call.args.get("latest") or "9999999999")
-    if call.flag("inclusive"):
-        return float(oldest) <= float(ts) <= float(latest)
-    return float(oldest) < float(ts) < float(latest)
+    try:
+        first, last, at = float(oldest), float(latest), float(ts)
+    except ValueError as error:
+        raise ApiError(
+            "invalid_arguments", response_metadata={"messages": ["[ERROR] oldest and latest are timestamps"]}
+        ) from error
+    return first <= at <= last if call.flag("inclusive") else first < at < last
 
 
 def _page(call: Call, items: list[object]) -> tuple[list[object], str]:

@@ -83,6 +83,8 @@ async def test_a_message_needs_words_and_an_update_no_more_than_4000_of_them(des
         [{"type": "divider", "block_id": "x" * 256}],
         [{"type": "image", "alt_text": "no address"}],
         [{"type": "rich_text", "elements": [{"type": "text", "text": "not in a section"}]}],
+        [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": ""}]}]}],
+        [{"type": "rich_text", "elements": [{"type": "rich_text_list", "elements": [{"type": "text", "text": "x"}]}]}],
         ["not a block"],
     ],
 )
