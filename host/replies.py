@@ -18,6 +18,7 @@ from jsonschema.validators import validator_for
 from mcp import MCPError, types
 from mcp.types import (
     CONNECTION_CLOSED,
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     PARSE_ERROR,
     REQUEST_TIMEOUT,
@@ -43,6 +44,8 @@ FOREIGN: tuple[type[Exception], ...] = (
     ValueError,
     TypeError,
     LookupError,
+    AttributeError,
+    AssertionError,
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
     anyio.EndOfStream,
@@ -108,7 +111,7 @@ def mapped(error: BaseException, *, prefix: str, mark: Mark, state_given: bool =
         return Unavailable(f"{words} ({type(cause).__name__}); {_advice(cause)}")
     if isinstance(cause, TimeoutError | httpx2.TimeoutException):
         return TimedOut(f"{prefix} gave no answer in time")
-    if isinstance(cause, ValueError | RuntimeError | TypeError | LookupError):
+    if isinstance(cause, ValueError | RuntimeError | TypeError | LookupError | AttributeError | AssertionError):
         return BadResult(f"{prefix} answered with something that can't be read ({type(cause).__name__})")
     return Gone(f"the connection to {prefix} was lost during the call ({type(cause).__name__})")
 
@@ -130,6 +133,8 @@ def _answered(cause: MCPError, prefix: str, mark: Mark, state_given: bool) -> Se
             return Unavailable(f"{prefix} no longer speaks the protocol version it spoke; it is asked anew")
         case code if code == INVALID_PARAMS and (state_given or _reason(cause) == "invalid_request_state"):
             return StateRefused(f"{prefix} refused or no longer knows the state of this call: it did not run")
+        case code if code == INTERNAL_ERROR and mark.sent:  # it broke off somewhere: nobody knows how far it had come
+            return BadResult(f"{prefix} failed while it worked on the call: {cause.message[:MAX_WORDS]}")
         case _:
             return Answered(f"{prefix} answered with error {cause.code}: {cause.message[:MAX_WORDS]}")
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -293,6 +293,26 @@ async def test_a_protocol_error_is_answered_and_a_line_of_garbage_times_out() ->
         assert (await call(sessions, "raw", "plain")).text == "as text"
 
 
+async def test_a_server_that_breaks_off_may_have_run_the_call() -> None:
+    async with connected(a=child(BENCH)) as sessions:
+        with pytest.raises(BadResult, match="the database did not answer"):
+            await call(sessions, "a", "crash")
+
+
+async def test_a_2025_servers_question_is_cancelled_unless_somebody_takes_it_up() -> None:
+    async with connected(old=child(RAW, RAW_ERA="2025")) as sessions:
+        assert (await call(sessions, "old", "ask")).text == "cancel None"
+        asked: list[tuple[str, Any]] = []
+
+        async def agree(prefix: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+            asked.append((prefix, params["message"]))
+            return {"action": "accept", "content": {"yes": True}}
+
+        sessions.legacy_elicit = agree
+        assert (await call(sessions, "old", "ask")).text == "accept {'yes': True}"
+        assert asked == [("old", "Sure?")]
+
+
 async def test_an_argument_that_is_no_json_never_reaches_the_connection() -> None:
     async with connected(a=child(BENCH)) as sessions:
         for bad in ("\ud800", float("nan")):
@@ -441,6 +461,26 @@ async def test_a_wrong_or_missing_token_is_named_as_the_reason() -> None:
             assert "set BENCH_NO_TOKEN" in health["unset"].why
 
 
+async def test_a_fetched_token_is_kept_until_shortly_before_its_end() -> None:
+    with (
+        http_server(RAW) as (issuer, _issuing),
+        http_server(BENCH, BENCH_TOKENS="oauth-1=robot,oauth-2=other") as (port, _serving),
+    ):
+        await listening(issuer)
+        await listening(port)
+        oauth = OAuthConfig(token_url=f"http://127.0.0.1:{issuer}/token", client_id="deskhand", secret_env="PATH")
+        async with connected(shop=ServerConfig(url=f"http://127.0.0.1:{port}/mcp", oauth=oauth)) as sessions:
+            for _call in range(2):
+                assert (await call(sessions, "shop", "whoami")).text == "robot -"
+
+
+async def test_a_tool_that_wants_an_argument_in_a_header_gets_it() -> None:
+    with http_server(BENCH) as (port, _process):
+        await listening(port)
+        async with connected(web=ServerConfig(url=f"http://127.0.0.1:{port}/mcp")) as sessions:
+            assert (await call(sessions, "web", "regional", arguments={"region": "eu"})).text == "eu"
+
+
 async def test_a_failing_token_endpoint_is_named_as_the_reason() -> None:
     oauth = OAuthConfig(token_url=f"http://127.0.0.1:{free_port()}/token", client_id="deskhand", secret_env="PATH")
     config = ServerConfig(url=f"http://127.0.0.1:{free_port()}/mcp", oauth=oauth)
@@ -502,4 +542,4 @@ async def test_no_value_reaches_a_log_even_with_the_libraries_at_debug(caplog: p
             await call(sessions, "raw", "garbage", arguments={"text": "secret-4711"}, timeout=0.2)
     assert "secret-4711" not in caplog.text
     assert "no JSON" not in caplog.text
-    assert "bench: connected, 2026-07-28, 11 tools listed" in caplog.text
+    assert "bench: connected, 2026-07-28, 13 tools listed" in caplog.text

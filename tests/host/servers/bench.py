@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
+from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
@@ -14,7 +15,7 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, RequestStateSecurity, Resolve
 from mcp.types import Annotations, CallToolResult, TextContent
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 KEY = os.environ.get("BENCH_KEY", "k" * 32)
 TOKENS = dict(pair.split("=") for pair in os.environ.get("BENCH_TOKENS", "").split(",") if pair)
@@ -66,6 +67,18 @@ def whoami(ctx: Context) -> str:
     token = get_access_token()
     meta = ctx.request_context.meta or {}
     return f"{token.subject if token else 'nobody'} {meta.get('bench.example/ticket', '-')}"
+
+
+@mcp.tool()
+def regional(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]) -> str:
+    """Wants its argument in a header too."""
+    return region
+
+
+@mcp.tool()
+def crash() -> str:
+    """Breaks off in the middle."""
+    raise MCPError(-32603, "the database did not answer")
 
 
 @mcp.tool()

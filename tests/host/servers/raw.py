@@ -90,10 +90,15 @@ class Handler(BaseHTTPRequestHandler):
     """`/status/503` in front of /mcp answers every tool call with that HTTP status; `/cut` closes the connection."""
 
     protocol_version = "HTTP/1.1"
+    fetched = 0
 
     def do_POST(self) -> None:
-        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = self.rfile.read(int(self.headers["content-length"]))
         parts = self.path.strip("/").split("/")
+        if parts[0] == "token":
+            Handler.fetched += 1
+            return self._send(200, json.dumps({"access_token": f"oauth-{Handler.fetched}", "expires_in": 3600}).encode())
+        message = json.loads(body)
         if message["method"] == "tools/call" and parts[0] == "status":
             return self._send(int(parts[1]), b"no")
         if message["method"] == "tools/call" and parts[0] == "cut":
@@ -128,6 +133,13 @@ def main() -> None:
         ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
     for line in sys.stdin:
         message = json.loads(line)
+        if message.get("params", {}).get("name") == "ask":
+            form = {"message": "Sure?", "requestedSchema": {"type": "object", "properties": {"yes": {"type": "boolean"}}}}
+            print(json.dumps({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": form}), flush=True)
+            said = json.loads(sys.stdin.readline())["result"]
+            text = [{"type": "text", "text": f"{said['action']} {said.get('content')}"}]
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"content": text}}), flush=True)
+            continue
         if message.get("params", {}).get("name") == "garbage":
             print("this is no JSON", flush=True)
             continue
