@@ -38,7 +38,7 @@ class Acting:
         state = values(message.get("blocks") or [], order.get("values") or {}, {})
         if held and stateful(element):
             state.setdefault(block["block_id"], {})[element["action_id"]] = held
-        secret = self.tickets.response_url(user_id, channel["id"], message["ts"], message.get("thread_ts"))
+        secret = self.tickets.response_url(user_id, channel["id"], message["ts"])
         url = f"{self.base}/actions/{self.workspace.seed.team['id']}/{secret}"
         seed, used = self.workspace.seed, payloads.action(block, element, held, self.workspace.next_ts())
         place = payloads.in_message(seed, channel, message, self.workspace.wire(message, metadata=True), url, state)
@@ -82,7 +82,7 @@ class Acting:
         known = [entry_["command"] for entry_ in self.workspace.seed.commands]
         if command not in known:
             raise ControlError("unknown_command", f"{command} is no command of this workspace; there is {', '.join(known)}")
-        secret = self.tickets.response_url(user_id, channel["id"], None, None)
+        secret = self.tickets.response_url(user_id, channel["id"], None)
         url = f"{self.base}/commands/{self.workspace.seed.team['id']}/{secret}"
         seed = self.workspace.seed
         payload = payloads.slash_command(seed, user_id, channel, command, text, self._trigger(user_id), url)
@@ -99,7 +99,7 @@ class Acting:
         user_id, place = self.person(order), None
         if order.get("ts"):
             message, channel = self._visible_message(user_id, order)
-            secret = self.tickets.response_url(user_id, channel["id"], message["ts"], message.get("thread_ts"))
+            secret = self.tickets.response_url(user_id, channel["id"], message["ts"])
             url = f"{self.base}/actions/{self.workspace.seed.team['id']}/{secret}"
             where = {"channel": {"id": channel["id"], "name": channel["name"]}, "message_ts": message["ts"]}
             place = {**where, "message": self.workspace.wire(message), "response_url": url}

@@ -57,7 +57,7 @@ class Answers:
         if answer:
             body = {"text": answer} if isinstance(answer, str) else answer
             try:
-                self._write(ResponseUrl(user_id, channel_id, None, None, 0.0), body)
+                self._write(ResponseUrl(user_id, channel_id, None, 0.0), body)
             except ApiError as error:
                 self.slackbot(user_id, channel_id, f"The command's answer cannot be shown ({error.answer['error']}).")
 
@@ -91,8 +91,8 @@ class Answers:
     def _write(self, url: ResponseUrl, body: Json) -> None:
         app = self.workspace.seed.app
         message: Json = {"channel": url.channel_id, "user": app["user_id"], "bot_id": app["bot_id"], **_content(body)}
-        if thread_ts := body.get("thread_ts") or url.thread_ts:
-            message["thread_ts"] = thread_ts
+        if thread_ts := body.get("thread_ts"):  # without it the answer stands in the channel, even to a press in a thread
+            message["thread_ts"] = str(thread_ts)
         if body.get("response_type") == "in_channel":
             self.workspace.add({**message, "app_id": app["id"]})
         else:

@@ -1,6 +1,7 @@
 """The control API under /control/ (JSON): a test or the page acts as any person, looks at everything, waits, orders faults."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, replace
 
@@ -10,12 +11,14 @@ from servers.workspace.acting import Acting
 from servers.workspace.blocks import interactive
 from servers.workspace.errors import ControlError
 from servers.workspace.faults import BadFault, Faults, parse
+from servers.workspace.forms import BadValue
 from servers.workspace.settings import Json
 from servers.workspace.socketmode import SocketMode
 from servers.workspace.tickets import Tickets
 from servers.workspace.webapi.server import WebApi
 from servers.workspace.workspace import Workspace, public
 
+log = logging.getLogger(__name__)
 _MOST_WAIT = 120.0
 Order = Callable[[Json], Awaitable[Json]]
 
@@ -154,6 +157,7 @@ class Control:
 
     async def _reset(self, _order: Json) -> Json:
         self.faults.clear()
+        self.tickets.forget()
         self.socket.envelopes.clear()
         self.api.calls.clear()
         self.workspace.reset()
@@ -191,7 +195,10 @@ async def in_words(request: web.Request, handler: Callable[[web.Request], Awaita
         return web.json_response(error.answer)
     except BadFault as error:
         return web.json_response({"ok": False, "error": "bad_fault", "detail": str(error)}, status=400)
+    except BadValue as error:
+        return web.json_response({"ok": False, "error": "bad_value", "detail": str(error)})
     except (TypeError, ValueError) as error:
+        log.warning("%s: %s", request.path, error)
         return web.json_response(
             {"ok": False, "error": "bad_value", "detail": f"a field has the wrong type: {error}"}, status=400
         )

@@ -51,7 +51,11 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse what comes from elsewhere; add the strict headers to what is answered."""
     if words := refusal(request, request.app[HOSTS]):
         return web.json_response({"ok": False, "error": "forbidden", "detail": words}, status=403, headers=_HEADERS)
-    response = await handler(request)
+    try:
+        response = await handler(request)
+    except web.HTTPException as answer:
+        answer.headers.update(_HEADERS)
+        raise
     if not response.prepared:
         response.headers.update(_HEADERS)
     return response

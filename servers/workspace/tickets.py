@@ -26,7 +26,6 @@ class ResponseUrl:
     user_id: str
     channel_id: str
     original_ts: str | None
-    thread_ts: str | None
     expires: float
     uses: int = 0
 
@@ -59,11 +58,11 @@ class Tickets:
         self.triggers[str(trigger_id)] = replace(trigger, used=True)
         return trigger
 
-    def response_url(self, user_id: str, channel_id: str, original_ts: str | None, thread_ts: str | None) -> str:
+    def response_url(self, user_id: str, channel_id: str, original_ts: str | None) -> str:
         """The secret part of a new response URL."""
         secret = secrets.token_urlsafe(18)
         expires = time.monotonic() + RESPONSE_URL_SECONDS
-        self.urls[secret] = ResponseUrl(user_id, channel_id, original_ts, thread_ts, expires)
+        self.urls[secret] = ResponseUrl(user_id, channel_id, original_ts, expires)
         return secret
 
     def use_url(self, secret: str) -> ResponseUrl:
@@ -83,6 +82,11 @@ class Tickets:
         ticket = secrets.token_urlsafe(18)
         self._sockets[ticket] = time.monotonic() + SOCKET_TICKET_SECONDS
         return ticket
+
+    def forget(self) -> None:
+        """Forget all triggers and response URLs."""
+        self.triggers.clear()
+        self.urls.clear()
 
     def use_socket(self, ticket: str) -> bool:
         """Spend a socket ticket."""

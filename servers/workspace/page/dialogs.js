@@ -5,7 +5,7 @@ import { drawBlocks } from "./blocks.js";
 import { control, state } from "./store.js";
 import { textObject } from "./text.js";
 
-const typed = new Map(); // `${view}|${block}|${action}` → simple value
+const typed = new Map(); // JSON of [view, block, action] → simple value
 let drawn = "";
 let errors = {};
 let banner = "";
@@ -88,13 +88,13 @@ function leave(view, all = false) {
 function values(view) {
   const found = {};
   for (const [name, value] of typed) {
-    const [viewId, block, action] = name.split("|");
+    const [viewId, block, action] = JSON.parse(name);
     if (viewId === view.id) (found[block] ??= {})[action] = value;
   }
   return found;
 }
 
-function key(view, block, element) { return [view.id, block.block_id, element.action_id].join("|"); }
+function key(view, block, element) { return JSON.stringify([view.id, block.block_id, element.action_id]); }
 
 export function simple(entry) {
   if (!entry) return undefined;

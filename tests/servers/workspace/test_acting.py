@@ -97,6 +97,15 @@ async def test_choices_in_a_message_come_with_their_state(desk):
     assert body["state"]["values"]["row"]["go"]["selected_option"] == options[1]
 
 
+async def test_an_option_that_is_not_offered_is_refused_with_what_is(desk):
+    options = [{"text": {"type": "plain_text", "text": "Red"}, "value": "red"}]
+    ts = await _card(desk, {"type": "static_select", "action_id": "go", "options": options})
+    for order in ({"value": "blue"}, {"value": "red", "values": {"row": {"go": "blue"}}}):
+        refused = await desk.do("click", user="U_LEA", ts=ts, action_id="go", **order)
+        assert refused["error"] == "bad_value"
+        assert "it offers 'red'" in refused["detail"]
+
+
 async def test_a_response_url_is_good_for_five_uses(desk):
     app = _listening(desk)
     async with desk.running(app):
@@ -108,8 +117,8 @@ async def test_a_response_url_is_good_for_five_uses(desk):
         async with desk.http.post(url, json=body) as response:
             return response.status, (await response.json()).get("error")
 
-    assert await post(text="to you alone") == (200, None)
-    assert (await desk.wait(what="ephemeral", user="U_LEA"))["message"]["text"] == "to you alone"
+    assert await post(text="to you alone", thread_ts=ts) == (200, None)
+    assert (await desk.wait(what="ephemeral", user="U_LEA"))["message"]["thread_ts"] == ts
     assert await post(text="to all", response_type="in_channel") == (200, None)
     await desk.wait(text="to all")
     assert await post(text="decided", replace_original=True) == (200, None)

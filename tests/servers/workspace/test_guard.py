@@ -51,6 +51,12 @@ async def test_a_link_may_lead_to_the_page_but_to_nothing_else(desk):
         assert response.status == 403
 
 
+async def test_even_a_missing_file_answers_with_the_strict_headers(desk):
+    async with desk.http.get(f"{desk.url}/static/nothing.js") as response:
+        assert response.status == 404
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+
+
 async def test_every_answer_forbids_scripts_frames_and_loads_from_elsewhere(desk):
     async with desk.http.get(f"{desk.url}/") as response:
         policy = response.headers["Content-Security-Policy"]

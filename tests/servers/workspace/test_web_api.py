@@ -53,6 +53,7 @@ async def test_a_channel_that_cannot_be_written_to_says_why(desk, channel, error
     assert (await _error(desk.client().chat_postMessage(channel=channel, text="x"))).response["error"] == error
 
 
+@pytest.mark.filterwarnings("ignore:The top-level `text` argument")
 async def test_a_message_needs_words_and_an_update_no_more_than_4000_of_them(desk):
     client = desk.client()
     assert (await _error(client.chat_postMessage(channel="C_SUPPORT", text="", blocks=[]))).response["error"] == "no_text"
