@@ -74,7 +74,7 @@ class Control:
 
     def _messages(self, channel_id: str) -> list[Json]:
         stored = sorted(self.workspace.messages.get(channel_id, {}).values(), key=lambda message: str(message["ts"]))
-        return [{**self.workspace.wire(message, metadata=True), "channel": channel_id} for message in stored]
+        return [{**message, **self.workspace.wire(message, metadata=True)} for message in stored]
 
     async def _state(self, _request: web.Request) -> web.Response:
         return web.json_response({"ok": True, **self.everything()})

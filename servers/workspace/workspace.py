@@ -111,7 +111,7 @@ class Workspace:
 
     def wire(self, message: Json, metadata: bool = False) -> Json:
         """A message as the Web API returns it: reply counts added, our own keys and (unless asked for) metadata left out."""
-        hidden = {"channel", "to", "is_ephemeral"} | (set() if metadata else {"metadata"})
+        hidden = {"channel", "to", "is_ephemeral", "parse"} | (set() if metadata else {"metadata"})
         shown = {key: value for key, value in message.items() if key not in hidden}
         replies = [] if is_reply(message) else self.thread(message["channel"], message["ts"])
         if replies:

@@ -125,7 +125,7 @@ function tag(person) {
 }
 
 function body(message) {
-  if (!message.blocks?.length) return el("div", { class: "text" }, mrkdwn(message.text ?? ""));
+  if (!message.blocks?.length) return el("div", { class: "text" }, mrkdwn(message.text ?? "", message.parse === "none"));
   const chosen = {};
   const context = {
     held: (block, element) => chosen[block.block_id]?.[element.action_id] ?? element.initial_option?.value

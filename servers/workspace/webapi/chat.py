@@ -136,7 +136,8 @@ def _content(call: Call) -> Json:
     blocks, text = call.blocks(), call.args.get("text") or ""
     if not blocks and not text:
         raise ApiError("no_text")
-    return {"text": str(text)[:_CUT], **({"blocks": blocks} if blocks else {})}
+    literal = {"parse": "none"} if call.args.get("parse") == "none" else {}
+    return {"text": str(text)[:_CUT], **literal, **({"blocks": blocks} if blocks else {})}
 
 
 def _own_message(call: Call, foreign: str = "cant_update_message") -> Json:

@@ -138,6 +138,15 @@ async def test_mrkdwn_is_drawn_and_a_live_mention_is_seen_as_one(desk):
     await expect(card.locator("pre")).to_have_text("a *b*")
 
 
+async def test_a_bare_address_is_a_link_unless_the_app_forbids_it(desk):
+    linked = await desk.post(text="see https://example.com/a?b=1&amp;c=2.")
+    literal = await desk.post(text="see https://example.com/a", parse="none")
+    address = desk.page.locator(f'#messages [data-ts="{linked}"] .text a')
+    await expect(address).to_have_attribute("href", "https://example.com/a?b=1&c=2")
+    await expect(desk.page.locator(f'#messages [data-ts="{literal}"] .text')).to_have_text("see https://example.com/a")
+    await expect(desk.page.locator(f'#messages [data-ts="{literal}"] .text a')).to_have_count(0)
+
+
 async def test_a_link_to_a_script_is_no_link(desk):
     ts = await desk.post(text="<javascript:alert(1)|press me>")
     card = desk.page.locator(f'#messages [data-ts="{ts}"]')
