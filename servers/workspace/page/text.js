@@ -84,10 +84,30 @@ function reference(body) {
   if (target.startsWith("@")) return user(target.slice(1), label);
   if (target.startsWith("#")) return pill(`#${label ?? state.channels.get(target.slice(1))?.name ?? target.slice(1)}`);
   if (target.startsWith("!subteam^")) return usergroup(target.slice("!subteam^".length));
-  if (target.startsWith("!date^")) return label ?? target;
+  if (target.startsWith("!date^")) return moment(Number(target.split("^")[1]), target.split("^")[2] ?? "", label);
   if (target.startsWith("!")) return pill(`@${target.slice(1)}`, "broadcast");
   if (/^(https?:|mailto:)/i.test(target)) return anchor(unescape(target), label ? unescape(label) : unescape(target).replace(/^mailto:/, ""));
   return `<${unescape(body)}>`;
+}
+
+// A moment in the reader's own time zone, by Slack's format tokens.
+function moment(timestamp, format, fallback) {
+  const date = new Date(timestamp * 1000);
+  if (Number.isNaN(date.getTime()) || !format) return fallback ?? String(timestamp);
+  const away = Math.round((new Date(date).setHours(0, 0, 0, 0) - new Date().setHours(0, 0, 0, 0)) / 86_400_000);
+  const near = { "-1": "Yesterday", 0: "Today", 1: "Tomorrow" }[away];
+  const as = (options) => date.toLocaleDateString([], options);
+  const words = format.replace(/\{(\w+)\}/g, (whole, token) => {
+    if (token === "time") return date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    if (token === "time_secs") return date.toLocaleTimeString();
+    if (token.endsWith("_pretty") && near) return near;
+    if (token === "date_num") return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, "0")}-${String(date.getDate()).padStart(2, "0")}`;
+    if (token.startsWith("date_short")) return as({ month: "short", day: "numeric", year: "numeric" });
+    if (token.startsWith("date_long")) return as({ weekday: "long", month: "long", day: "numeric", year: "numeric" });
+    if (token.startsWith("date")) return as({ month: "long", day: "numeric", year: "numeric" });
+    return whole;
+  });
+  return el("time", { datetime: date.toISOString(), title: fallback ?? date.toLocaleString() }, words);
 }
 
 function split(body) {
@@ -130,7 +150,7 @@ function richLeaf(leaf) {
   if (leaf.type === "usergroup") return usergroup(leaf.usergroup_id);
   if (leaf.type === "channel") return pill(`#${state.channels.get(leaf.channel_id)?.name ?? leaf.channel_id}`);
   if (leaf.type === "broadcast") return pill(`@${leaf.range}`, "broadcast");
-  if (leaf.type === "date") return leaf.fallback ?? new Date(leaf.timestamp * 1000).toLocaleString();
+  if (leaf.type === "date") return moment(leaf.timestamp, leaf.format ?? "", leaf.fallback);
   return unknown(leaf.type);
 }
 

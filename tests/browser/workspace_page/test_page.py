@@ -147,6 +147,14 @@ async def test_a_bare_address_is_a_link_unless_the_app_forbids_it(desk):
     await expect(desk.page.locator(f'#messages [data-ts="{literal}"] .text a')).to_have_count(0)
 
 
+async def test_a_date_is_shown_in_the_readers_own_words(desk):
+    leaf = {"type": "date", "timestamp": 1780306200, "format": "{date_num} {time}", "fallback": "2026-06-01 09:30 UTC"}
+    ts = await desk.post({"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [leaf]}]})
+    moment = desk.page.locator(f'#messages [data-ts="{ts}"] .rich time')
+    await expect(moment).to_have_attribute("title", "2026-06-01 09:30 UTC")
+    await expect(moment).to_contain_text("2026-0")
+
+
 async def test_a_link_to_a_script_is_no_link(desk):
     ts = await desk.post(text="<javascript:alert(1)|press me>")
     card = desk.page.locator(f'#messages [data-ts="{ts}"]')
