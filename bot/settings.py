@@ -68,7 +68,7 @@ class ModelSettings(Frozen):
     """`kind` "local" decodes here; "recorded" replays `recordings`."""
 
     kind: Literal["local", "recorded"] = "local"
-    name: str = "qwen2.5-coder-1.5b-instruct"
+    name: str = "qwen2.5-coder-1.5b"
     recordings: str = "{here}/tests/recordings/ticket-runs"
     context: int = 8192
     threads: int = 2

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from host.catalog import Catalog
-from models.catalogue import model_path
-from models.llama import LlamaModel
 from models.recorded import RecordedModel
 
 from bot.clock import SystemClock
 from bot.settings import Settings
 from host import policy
+from host.catalog import Catalog
 from host.config import HostConfig
 from host.dispatch import Dispatcher
 from host.errors import ConfigError
@@ -30,6 +28,8 @@ from host.sessions import Sessions
 from host.signal import Signal
 from host.store.engine import Store
 from host.store.servers import ServerMemory
+from models import catalogue
+from models.llama import EngineSettings, LlamaModel
 from models.port import Model, Sampling
 
 
@@ -49,7 +49,8 @@ def build_model(settings: Settings) -> Model:
     chosen = settings.model
     if chosen.kind == "recorded":
         return RecordedModel(Path(chosen.recordings))
-    return LlamaModel(model_path(chosen.name), context=chosen.context, threads=chosen.threads)
+    path = catalogue.cache_dir() / catalogue.find(chosen.name, catalogue.load()).file
+    return LlamaModel(path, EngineSettings(context=chosen.context, threads=chosen.threads))
 
 
 @asynccontextmanager
@@ -82,7 +83,7 @@ async def running(
                 loop=loop,
                 questions=questions,
                 catalog=catalog,
-                sessions=sessions,
+                servers_health=sessions.health,
                 config=config,
                 clock=clock,
                 changed=changed,
@@ -123,3 +124,10 @@ def _definition(catalog: Catalog, name: str) -> str:
 def with_model(settings: Settings, kind: Literal["recorded", "local"]) -> Settings:
     """The same settings with another kind of model."""
     return replace(settings, model=settings.model.model_copy(update={"kind": kind}))
+
+
+def check_recordings(settings: Settings) -> None:
+    """Raises `ConfigError` when the recordings that a demo begins on are not there."""
+    folder = Path(settings.model.recordings)
+    if not (folder / "manifest.json").is_file():
+        raise ConfigError(f"no recordings in {folder}: make them with `deskhand record --all` on the real model")

@@ -16,7 +16,6 @@ from host.port import Clock
 from host.questions import Questions
 from host.queue import Queue
 from host.score import TicketResult
-from host.sessions import Sessions
 from host.signal import Signal
 from host.store import journal as journal_rows
 from host.store import outbox, servers, tickets
@@ -34,6 +33,7 @@ from host.types import (
     QuestionState,
     Run,
     RunState,
+    ServerHealth,
     StopReason,
     Ticket,
     TicketState,
@@ -42,6 +42,7 @@ from host.types import (
 from host.views import Card, DraftView, ProgressView, QuestionView, Said, StatusView, TicketView
 from models.port import Model
 
+Health = Callable[[], tuple[ServerHealth, ...]]
 WORKERS = frozenset({"staff", "lead", "admin"})
 
 
@@ -56,14 +57,14 @@ class Host:
         loop: Loop,
         questions: Questions,
         catalog: Catalog,
-        sessions: Sessions,
+        servers_health: Health,
         config: HostConfig,
         clock: Clock,
         changed: Signal,
         model: Model,
     ) -> None:
         self._store, self._queue, self._loop = store, queue, loop
-        self._questions, self._catalog, self._sessions = questions, catalog, sessions
+        self._questions, self._catalog, self._health = questions, catalog, servers_health
         self._config, self._clock, self._changed, self._model = config, clock, changed, model
 
     # --- work -------------------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ class Host:
         await outbox.put(tx, OutboxKind.MAIL, f"mail:{question.id}", ticket.id, self._clock.now(), payload)
 
     async def _accept_tool(self, _: Tx, question: Question) -> None:
-        await self._catalog.accept(str(question.payload["tool"]))
+        await self._catalog.accept(str(question.payload["tool"]), question.definition)
 
     # --- what is shown ----------------------------------------------------------------------------------------------
 
@@ -206,10 +207,10 @@ class Host:
         off = tuple(tool for tool in self._catalog.tools() if tool.off)
         model = self._model.info
         name = f"{model.name} ({model.kind})"
-        return StatusView(counts, waiting, self._sessions.health(), tuple(frozen), running, name, off)
+        return StatusView(counts, waiting, self._health(), tuple(frozen), running, name, off)
 
     async def card(self, key: str) -> Card:
-        """The state behind a card's key ("ticket:T-0009", "question:…", "progress:…"). Raises `NotFound`."""
+        """The state behind a card's key ("ticket:T-9001", "question:…", "progress:…"). Raises `NotFound`."""
         kind, _, name = key.partition(":")
         async with self._store.read() as tx:
             match kind:
@@ -251,7 +252,7 @@ class Host:
             return await self._draft_card(tx, question, ticket, logs)
         ended = next((r for r in records if r.call_id == question.call_id), None)
         call = next((c for log in logs for c in log.calls if c.written.id == question.call_id), None)
-        claims = next((h.claims for h in self._sessions.health() if h.prefix == question.server), "")
+        claims = next((h.claims for h in self._health() if h.prefix == question.server), "")
         headline = str(question.payload.get("headline") or question.payload.get("message") or question.server)
         outcome = call.ended.outcome if ended is not None and call is not None and call.ended is not None else None
         earlier = tuple(r for r in records if r.call_id != question.call_id)

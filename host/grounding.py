@@ -224,7 +224,7 @@ def _walk(node: Json, key: str, record: Mapping[str, Json], depth: int) -> Itera
         around = {name: value for name, value in record.items() if not isinstance(value, Mapping | list)}
         inner = {**node, **{name: value for name, value in around.items() if name not in node}}
         for name, value in node.items():
-            yield "", name, inner  # a value may be a key: {"KG-1034": 5}
+            yield "", name, inner  # a value may be a key: {"KG-9034": 5}
             yield from _walk(value, name, inner, depth - 1)
     elif isinstance(node, list):
         for item in node:

@@ -362,7 +362,7 @@ class OutboxKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutboxItem:
-    """One delivery. `key` names the card: "ticket:T-0009", "question:Q…", "progress:…", "notice:…", or "mail:…".
+    """One delivery. `key` names the card: "ticket:T-9001", "question:Q…", "progress:…", "notice:…", or "mail:…".
 
     `payload` belongs to notices and mail; a card has none. `receipt` is the reference of the message already posted under
     this key ({"channel","ts"}), so that a redraw updates it. `attempts` counts earlier tries, `uncertain` says that one of

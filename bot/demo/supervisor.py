@@ -12,19 +12,20 @@ from pathlib import Path
 
 import anyio
 import uvicorn
+from rich.console import Console
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from bot.cli.shared import console
 from bot.demo import engine
 from bot.demo.processes import Program, check_port, free_port, until_answering
 from bot.demo.scenes import read_scenes, seed
 from bot.settings import Settings
 from bot.wiring import check_recordings
 
+console = Console(stderr=True, highlight=False)
 TOKENS = {"SLACK_BOT_TOKEN": "xoxb-local", "SLACK_APP_TOKEN": "xapp-local"}
 
 
