@@ -38,7 +38,8 @@ class Lexicon:
 
 _VERB_ED = r"(?!(?:need|indeed|hundred|speed|seed|feed|weed|exceed|breed)\b)\w{2,}ed|made|sent|paid|given|done|taken|put"
 _ED = (
-    rf"(?:{_VERB_ED}|gone|left|out (?:for|of)|sold out|late|lost|stuck|available|been|got|gotten|become|come|"
+    rf"(?:{_VERB_ED}|gone|left|out (?:for|of)|sold out|on your (?:card|account|statement)|late|lost|stuck|"
+    rf"available|been|got|gotten|become|come|"
     rf"set|begun|under ?way|"
     r"on (?:its|their|the) way|complete|ready|pending|waiting|awaiting|in (?:progress|process|hand|transit|"
     r"stock)|back|final|through)"
@@ -199,7 +200,8 @@ GERMAN = Lexicon(
         r"\b\w{2,}(?:en|e|eln|ern) (?:wir|ich)\b",
         r"\b(?:wir|ich) (?!haben\b|habe\b|sind\b|bin\b|hatten\b|waren\b|war\b|bitten\b|danken\b|sehen\b|"
         r"verstehen\b|wissen\b|hoffen\b)\w{2,}(?:en|e|eln|ern)\b",
-        r"\b(?:erfolgt|erfolgen|veranlassen|garantieren|kümmern|binnen|in kürze|demnächst|umgehend|morgen|innerhalb)\b",
+        r"\b(?:erfolgt|erfolgen|veranlassen|garantieren|kümmern|binnen|in kürze|demnächst|umgehend|morgen|"
+        r"innerhalb|bald|auf (?:ihrem|ihrer|ihr) (?:konto|karte))\b",
         r"\b(?:wir|ich) \w+ .*\b(?:an|zurück|weiter|aus|ein|gut)\W*$",
     ),
     done=_any(
@@ -324,7 +326,8 @@ FRENCH = Lexicon(
         r"\b(?:allons|vais|va|vont|allez) (?:\w+ ){0,3}?\w+(?:er|ir|re|oir)\b",
         r"\b(?:nous|je|on) (?:vous |en |le |la |les |y )*(?!avons\b|ai\b|sommes\b|suis\b|avions\b|vous\b|"
         r"comprenons\b|voyons\b|espérons\b|vous\b)\w{2,}(?:ons|e|s)\b",
-        r"\b(?:vous recevez|examine|traite|contacte|s'occupe|garantissons|promettons|en cours de|d'ici|sous \d|demain|bientôt)\b",
+        r"\b(?:vous recevez|(?:m'|nous )occup\w+|examine|traite|contacte|s'occupe|garantissons|promettons|"
+        r"en cours de|d'ici|sous \d|demain|bientôt)\b",
     ),
     done=_any(
         r"\b(?:ai|as|a|avons|avez|ont|avait|avaient|viens|"
@@ -357,6 +360,7 @@ IT_WAS = _any(
     r"\b(?:issued?|process(?:ed)?|d(?:o|one)|approved?|sent|send|paid|pay|completed?|initiated?|submit(?:ted)?|"
     r"arranged?|request(?:ed)?|confirm(?:ed)?|"
     r"released?|handled?|sort(?:ed)?) (?:it|this|that)\b",
+    r"\b(?:we|i) (?:will|have|did)\W*$|\bdarum kümmern\b|\btak(?:e|en|ing) care of (?:it|this|that)\b",
     r"\b(?:das|dies|es|sie|diese)\b(?=.*\b(?:veranlasst|erledigt|genehmigt|beantragt|angewiesen|überwiesen|"
     r"bearbeitet|ausgeführt|ausgezahlt|unterwegs)\b)",
     r"\b(?:dit|dat|het|deze)\b(?=.*\b(?:verwerkt|geregeld|goedgekeurd|aangevraagd|uitgevoerd|uitbetaald|gedaan|onderweg)\b)",

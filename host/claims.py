@@ -17,62 +17,11 @@ from host.amounts import plain
 from host.claim_words import IT_WAS, LANGUAGES, Lexicon
 from host.dates import MONTH
 
-_ABBREVIATIONS = [
-    "no",
-    "nr",
-    "nos",
-    "bzw",
-    "ca",
-    "inkl",
-    "exkl",
-    "zzgl",
-    "evtl",
-    "ggf",
-    "usw",
-    "vgl",
-    "tel",
-    "std",
-    "max",
-    "min",
-    "approx",
-    "incl",
-    "excl",
-    "mr",
-    "mrs",
-    "ms",
-    "dr",
-    "prof",
-    "st",
-    "etc",
-    "vs",
-    "dept",
-    "ref",
-    "art",
-    "abs",
-    "abt",
-    "dipl",
-    "bijv",
-    "resp",
-    "m",
-    "mme",
-    "mlle",
-    "env",
-    "cf",
-    "incl",
-    "bestellnr",
-    "bestell",
-    "kd",
-    "str",
-    "tgl",
-    "jr",
-    "sr",
-    "co",
-    "ltd",
-    "inc",
-    "fig",
-    "eur",
-    "ord",
-]
+#: Never the end of a sentence, and only before a number ("No. 5", but "The answer is no.").
+_ABBREVIATION = re.compile(
+    r"bzw|inkl|exkl|zzgl|evtl|ggf|usw|vgl|incl|excl|mr|mrs|ms|dr|prof|st|vs|dept|ref|bijv|resp|mme|mlle|env|sr|jr|approx|ca"
+)
+_NUMBERED = re.compile(r"no|nr|nos|tel|max|min|art|abs|abt|bestellnr|kd|str|fig|std")
 _END = re.compile(r"(?:[.!?…]+[\"'”»)\]]*(?=\s|$)|(?<=[a-zäöüßéè]{2})[.!?](?=[A-ZÄÖÜÉ]['a-zäöü ]))")
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d{1,2}[.)])\s)|(?<=[.!?:,])[ \t]*\n")
 _PUNCTUATION = re.compile(r"[;:()\[\]\"“”„»«—]|(?<!\w)-(?!\w)|,(?!\d)|!(?=.)")
@@ -159,7 +108,8 @@ def _is_end(block: str, match: re.Match[str]) -> bool:
         return False
     if re.fullmatch(r"[^\W\d]|(?:[^\W\d]\.)+[^\W\d]", word):  # "z.", "e.g", "A."
         return word == "i" or not rest
-    return word not in _ABBREVIATIONS or not rest
+    short = _ABBREVIATION.fullmatch(word) or (_NUMBERED.fullmatch(word) and rest[:1].isdigit())
+    return not short or not rest
 
 
 def languages_of(text: str) -> tuple[Lexicon, ...]:

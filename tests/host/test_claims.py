@@ -176,6 +176,7 @@ def test_a_sentence_without_the_act_says_nothing_of_it(text: str) -> None:
     ("text", "parts"),
     [
         ("The amount is 2.614,50 €. Thank you.", ["The amount is 2.614,50 €.", "Thank you."]),
+        ("The answer is no. We paid 5 EUR. It is late.", ["The answer is no.", "We paid 5 EUR.", "It is late."]),
         ("Order No. 5 left. It is yours.", ["Order No. 5 left.", "It is yours."]),
         ("Das gilt z.B. für Töpfe. Danke.", ["Das gilt z.B. für Töpfe.", "Danke."]),
         ("Das gilt z. B. für Töpfe. Danke.", ["Das gilt z. B. für Töpfe.", "Danke."]),
