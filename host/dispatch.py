@@ -7,6 +7,7 @@ memory: `dispatch` returns `Waiting` and is called again with what the journal h
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 import time
@@ -19,7 +20,7 @@ from jsonschema import Draft202012Validator
 from host import journal, policy
 from host.catalog import Catalog
 from host.config import HostConfig, ReadBack
-from host.errors import Answered, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown
+from host.errors import Answered, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown, where
 from host.forms import read_requests
 from host.grounding import Ungrounded, ground
 from host.history import CallLog
@@ -52,7 +53,8 @@ from host.types import (
 
 logger = logging.getLogger(__name__)
 
-MAX_ARGUMENT_CHARS = 20_000
+MAX_ARGUMENT_BYTES = 20_000
+MAX_DEPTH = 20
 CONSENT_ROLES: tuple[RoleName, ...] = ("staff", "lead")
 
 
@@ -106,9 +108,8 @@ class Dispatcher:
             result = await self._advance(context, call)
         except StaleLease:
             raise
-        except Exception as error:  # the dispatcher's edge: one bad call never stops the queue (spec H28)
-            logger.error("dispatch failed: %s run=%s", type(error).__name__, context.run.id)
-            logger.debug("where it failed", exc_info=error)
+        except Exception as error:  # noqa: BLE001  the dispatcher's edge: one bad call never stops the queue (spec H28)
+            logger.error("dispatch failed: %s run=%s at %s", type(error).__name__, context.run.id, where(error))
             result = _after_fault(call, error)
         if isinstance(result, Outcome):
             await self._end(context, call, result, round((time.monotonic() - started) * 1000))
@@ -122,7 +123,7 @@ class Dispatcher:
         if call.intended is not None:
             return await self._resume(context, call, call.intended)
         arguments = {**call.written.arguments, **_edits(call)}  # an edited call goes through the whole checkpoint (spec H21)
-        cleared = await self._check(context, call.written.name, arguments)
+        cleared = await self._check(context, call.written.name, arguments, unreadable=call.written.unreadable)
         if isinstance(cleared, Outcome):
             return cleared
         allowed = await self._person(context, call, cleared)
@@ -134,13 +135,14 @@ class Dispatcher:
     # --- the checks -------------------------------------------------------------------------------------------------
 
     async def _check(
-        self, context: Context, name: str, arguments: Mapping[str, Json], *, looking_back: bool = False
+        self, context: Context, name: str, arguments: Mapping[str, Json], *, unreadable: str = "", looking_back: bool = False
     ) -> Cleared | Outcome:
-        """`looking_back`: a read-back is not held up by a stop, for what was begun has to be found out."""
+        """`unreadable` says why the arguments as written could not be kept. `looking_back`: a read-back is not held up by a
+        stop, for what was begun has to be found out."""
         stopped = await self._cancelled_or_frozen(context.run, name)
         if stopped is not None and not (looking_back and stopped.kind is OutcomeKind.CANCELLED):
             return stopped
-        unreadable = _unreadable(arguments)
+        unreadable = unreadable or unreadable_arguments(arguments)
         if unreadable:
             return Outcome(OutcomeKind.UNREADABLE, unreadable, step="readable")
         tool = self._known(name)
@@ -348,7 +350,8 @@ class Dispatcher:
             return Outcome(OutcomeKind.TOOL_ERROR, text=reply.text, step="run")
         strangers = self._config.servers[tool.server].record and _other_customer(reply.data, ticket.customer_id)
         if strangers:
-            return Outcome(OutcomeKind.FAILED, "the result belongs to another customer and was not read", step="run")
+            kind = OutcomeKind.FAILED if tool.effect == "read" else OutcomeKind.MAY_HAVE_RUN
+            return Outcome(kind, "the result belongs to another customer and was not read", step="run")
         return Outcome(OutcomeKind.RESULT, text=reply.text, data=reply.data)
 
     # --- the server's own questions (spec H15, H22) ------------------------------------------------------------------
@@ -384,11 +387,10 @@ class Dispatcher:
 
     async def _resume(self, context: Context, call: CallLog, intended: journal.Intended) -> Outcome | Waiting:
         """A call whose intent is written: answer the server's question, or find out what became of it."""
-        tool = self._known(intended.tool)
-        if isinstance(tool, Outcome):
-            return tool
-        needed = call.open_input()
+        tool, needed = self._known(intended.tool), call.open_input()
         if needed is None:
+            if isinstance(tool, Outcome):
+                return _lost_sight(intended, tool)
             return await self._uncertain(context, call, intended, tool, None)
         responses: dict[str, Json] = {}
         for asked, closed in call.answers_to(needed):
@@ -397,13 +399,24 @@ class Dispatcher:
             if closed.state is not QuestionState.ANSWERED:
                 return _unanswered(closed)
             responses[str(asked.payload["request_key"])] = _elicited(closed)
-        refused = await self._look_again(context.run, tool)
+        if isinstance(tool, Outcome):
+            return replace(tool, kind=OutcomeKind.REFUSED, why=f"{tool.why}; the answer was not sent")
+        refused = await self._still_allowed(context, intended, tool)
         if refused is not None:
             return refused
         await self._write(context, journal.RoundSent(call_id=call.written.id, round=needed.round))
         call.sent_rounds.add(needed.round)
         state = needed.pending.get("requestState")
         return await self._send(context, call, intended, tool, responses, state)
+
+    async def _still_allowed(self, context: Context, intended: journal.Intended, tool: Tool) -> Outcome | None:
+        """Before a later round: the last look, and whether the operator has forbidden meanwhile what was begun."""
+        refused = await self._look_again(context.run, tool) or self._unfit_for_effect(context, tool)
+        if refused is not None:
+            return refused
+        history = await self._history(context)
+        verdict = policy.decide(tool, intended.arguments, intended.provenance, history, self._config.policy)
+        return _refused(f"the policy forbids this call ({verdict.why})", "policy") if verdict.decision == "deny" else None
 
     # --- may have run (spec H13) -------------------------------------------------------------------------------------
 
@@ -432,7 +445,12 @@ class Dispatcher:
             return Outcome(OutcomeKind.RESULT, "found by reading back", text=dumps(item), data=item)
         if not self._config.servers[tool.server].durable:
             return Outcome(OutcomeKind.MAY_HAVE_RUN, why, step="run")
-        return await self._send_again(context, call, intended, tool)
+        refused = await self._still_allowed(context, intended, tool)
+        if refused is None:
+            return await self._send_again(context, call, intended, tool)
+        if item is not None:
+            return replace(refused, why=f"{refused.why}; at {tool.server} it is {item.get(how.state_field)}")
+        return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; it was not found there and not sent again ({refused.why})", step="run")
 
     async def _send_again(self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool) -> Outcome | Waiting:
         """Looked for and not found (or still open there): the same key makes a second sending one effect at most."""
@@ -470,7 +488,8 @@ class Dispatcher:
 
     async def _end(self, context: Context, call: CallLog, outcome: Outcome, ms: int) -> None:
         tool = self._catalog.find(call.written.name)
-        server = "desk" if call.written.name == REPLY else (tool.server if tool else "")
+        begun = call.intended.server if call.intended else ""
+        server = "desk" if call.written.name == REPLY else (tool.server if tool else begun)
         ended = journal.Ended(
             call_id=call.written.id,
             tool=call.written.name,
@@ -546,11 +565,37 @@ def _after_fault(call: CallLog, error: Exception) -> Outcome:
     return Outcome(OutcomeKind.FAILED, f"an error of the program ({type(error).__name__}); nothing ran", step="run")
 
 
-def _unreadable(arguments: object) -> str:
+def _lost_sight(intended: journal.Intended, unusable: Outcome) -> Outcome:
+    """A call was begun and its tool can't be used any more: a read did not run, an effect may have."""
+    if intended.effect == "read":
+        return unusable
+    return Outcome(OutcomeKind.MAY_HAVE_RUN, f"the program stopped while the call was under way; {unusable.why}", step="run")
+
+
+def unreadable_arguments(arguments: object) -> str:
+    """Why a call's arguments can't be kept, shown and sent as JSON; empty when they can (spec H8)."""
     if not isinstance(arguments, Mapping):
         return "the arguments are not a JSON object"
-    size = len(dumps(arguments))
-    return f"the arguments are too long ({size} characters)" if size > MAX_ARGUMENT_CHARS else ""
+    if _too_deep(arguments):
+        return f"the arguments are nested more than {MAX_DEPTH} deep"
+    try:
+        size = len(json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode())
+    except (ValueError, TypeError):  # NaN, infinity, half a surrogate pair
+        return "the arguments hold something that is no JSON value"
+    return f"the arguments are too long ({size:,} bytes of at most {MAX_ARGUMENT_BYTES:,})" if size > MAX_ARGUMENT_BYTES else ""
+
+
+def _too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for one in level if isinstance(one, Mapping | list | tuple) for inner in _members(one)]
+        if not level:
+            return False
+    return True
+
+
+def _members(value: Mapping[str, Json] | Sequence[Json]) -> Sequence[Json]:
+    return list(value.values()) if isinstance(value, Mapping) else value
 
 
 def _invalid(tool: Tool, arguments: Mapping[str, Json]) -> str:

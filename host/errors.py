@@ -16,6 +16,17 @@ HostError
 """
 
 
+def where(error: BaseException) -> str:
+    """The places an error passed, innermost last, and never its words: those may hold a ticket's or a result's (spec H16)."""
+    found = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        found.append(f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} {code.co_name}")
+        trace = trace.tb_next
+    return " > ".join(found[-6:]) or "nowhere"
+
+
 class HostError(Exception):
     """Base of all; its text is meant for people."""
 

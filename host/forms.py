@@ -10,6 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
 from host.types import Json
 
 _SECRET = re.compile(
@@ -46,6 +49,10 @@ def read_requests(pending: Mapping[str, Json]) -> tuple[InputRequest, ...] | str
 def _problem(schema: Json) -> str:
     if not isinstance(schema, Mapping) or schema.get("type") != "object" or not isinstance(schema.get("properties"), Mapping):
         return "its form is not a flat object"
+    try:
+        Draft202012Validator.check_schema(dict(schema))
+    except SchemaError:
+        return "its form is not a valid JSON Schema"
     for name, field in schema["properties"].items():
         if not isinstance(field, Mapping) or not _known_kind(field):
             return f"its field {name!r} is of an unknown kind"

@@ -72,7 +72,8 @@ class RunLog:
 
     @property
     def unreadable(self) -> int:
-        return sum(1 for turn in self.turns if turn.replied.unreadable)
+        """Replies of which something could not be read."""
+        return sum(1 for turn in self.turns if turn.replied.unreadable or any(c.written.unreadable for c in turn.calls))
 
     @property
     def busy_seconds(self) -> float:

@@ -53,9 +53,12 @@ class Started(Entry):
 
 
 class CallWritten(Entry):
+    """`unreadable` says why the arguments could not be kept (they are empty then; the reply's raw text has them)."""
+
     id: str
     name: str
     arguments: Mapping[str, Json]
+    unreadable: str = ""
 
 
 class Replied(Entry):

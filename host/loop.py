@@ -7,6 +7,7 @@ that this process or another goes on where the journal stands. Refuses to know s
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from models.fingerprint import prefix_digest
 from host import grounding, history, journal, prompt, review
 from host.catalog import Catalog
 from host.config import HostConfig, Limits, Templates
-from host.dispatch import LEASE, Context, Dispatcher, Waiting
+from host.dispatch import LEASE, Context, Dispatcher, Waiting, unreadable_arguments
 from host.history import CallLog, RunLog, TurnLog
 from host.port import Clock
 from host.questions import Ask, Questions, digest
@@ -25,6 +26,7 @@ from host.store.engine import Store, Tx
 from host.types import (
     Fact,
     Flag,
+    Json,
     OutboxKind,
     Outcome,
     OutcomeKind,
@@ -40,6 +42,8 @@ from models.errors import ModelError
 from models.port import Model, Reply, Request, Sampling
 
 logger = logging.getLogger(__name__)
+
+MAX_NAME = 200  # characters of a tool's name as a model may write it
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +132,40 @@ def _end(log: RunLog) -> Stop:
 
 def over_limit(log: RunLog, turn: TurnLog, call: CallLog, limits: Limits) -> Outcome | None:
     """Limits of the whole batch first, then of one normalised call (spec H11, H14)."""
+    if call.written.name == prompt.REPLY:
+        return None
+    if turn.replied.only_reply:
+        return Outcome(OutcomeKind.REFUSED, "the run is at its limit: nothing but the reply could be called", step="batch")
     servers_calls = [c for c in log.calls if c.written.name != prompt.REPLY]
-    if len(servers_calls) > limits.tool_calls and call in turn.calls and call.written.name != prompt.REPLY:
+    if len(servers_calls) > limits.tool_calls:
         why = f"more than {limits.tool_calls} tool calls in one run: none of this batch ran; reply now"
         return Outcome(OutcomeKind.REFUSED, why, step="batch")
     same = [c for c in log.calls if c is not call and c.ended is not None and _same(c, call)]
-    denied = any(c.ended is not None and c.ended.outcome.kind in _DENIED for c in same)
-    if call.written.name != prompt.REPLY and (denied or len(same) >= limits.same_call):
+    if any(_denied(c) for c in same) or len(same) >= limits.same_call:
         return Outcome(OutcomeKind.REFUSED, "this very call was answered already; do not ask again, reply now", step="repeated")
     return None
 
 
 _DENIED = (OutcomeKind.DECLINED, OutcomeKind.EXPIRED)
+_DENIED_AT = ("policy", "frozen", "pinned", "pilot", "sender")
+
+
+def _denied(call: CallLog) -> bool:
+    outcome = call.ended.outcome if call.ended else Outcome(OutcomeKind.RESULT)
+    return outcome.kind in _DENIED or (outcome.kind is OutcomeKind.REFUSED and outcome.step in _DENIED_AT)
 
 
 def _same(one: CallLog, other: CallLog) -> bool:
-    return one.written.name == other.written.name and dumps(one.written.arguments) == dumps(other.written.arguments)
+    """Spelling makes no difference: as written, and as the host read it."""
+    if one.written.name != other.written.name:
+        return False
+    forms = [one.written.arguments, *(asked.payload["arguments"] for asked in one.asked)]
+    forms += [one.intended.arguments] if one.intended else []
+    return _spelt(other.written.arguments) in [_spelt(form) for form in forms]
+
+
+def _spelt(arguments: Mapping[str, Json]) -> str:
+    return re.sub(r"[^\w{}\[\],:]", "", dumps({k: v for k, v in arguments.items() if v is not None})).casefold()
 
 
 class Loop:
@@ -361,13 +383,10 @@ def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tup
     calls = [(call.name, call.arguments) for call in reply.calls]
     if not calls and reply.text.strip() and not reply.unreadable:
         calls = [(prompt.REPLY, {"text": reply.text.strip()})]  # words without a call are a draft (spec M1)
-    written = [
-        journal.CallWritten(id=f"{run.id}.c{first + i}", name=name, arguments=arguments)
-        for i, (name, arguments) in enumerate(calls)
-    ]
+    written = [_written(f"{run.id}.c{first + i}", name, arguments) for i, (name, arguments) in enumerate(calls)]
     return journal.Replied(
-        raw=reply.raw,
-        text=reply.text if reply.calls else "",
+        raw=_plain(reply.raw),
+        text=_plain(reply.text) if reply.calls else "",
         calls=tuple(written),
         unreadable=reply.unreadable or ("" if written else "the reply held neither a call nor words"),
         only_reply=only_reply,
@@ -378,3 +397,14 @@ def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tup
         sampled_tokens=reply.usage.sampled_tokens,
         forced_tokens=reply.usage.forced_tokens,
     )
+
+
+def _written(call_id: str, name: str, arguments: Json) -> journal.CallWritten:
+    why = unreadable_arguments(arguments)
+    kept = {} if why else arguments
+    return journal.CallWritten(id=call_id, name=_plain(name)[:MAX_NAME], arguments=kept, unreadable=why)
+
+
+def _plain(text: str) -> str:
+    """Half a surrogate pair can't be written anywhere: it is kept as its escape."""
+    return text.encode("utf-8", "backslashreplace").decode()

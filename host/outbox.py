@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 import anyio
 
 from host import journal
+from host.errors import where
 from host.port import Clock, DeliveryUnknown, Desk, Undelivered
 from host.signal import Signal
 from host.store import outbox as rows
@@ -60,16 +61,16 @@ class Outbox:
 
     async def _deliver(self, item: OutboxItem) -> None:
         async with self._store.write() as tx:
-            await rows.trying(tx, item)
+            if not await rows.trying(tx, item):
+                return  # another process took it
         try:
             receipt = await self._desk.deliver(item)
         except Undelivered as error:
             await self._not_arrived(item, error)
         except DeliveryUnknown as error:
             await self._unknown(item, str(error))
-        except Exception as error:  # the process's edge: one bad delivery never stops the others
-            logger.error("delivery failed: %s key=%s", type(error).__name__, item.key.partition(":")[0])
-            logger.debug("where it failed", exc_info=error)
+        except Exception as error:  # noqa: BLE001  the process's edge: one bad delivery never stops the others
+            logger.error("delivery failed: %s key=%s at %s", type(error).__name__, item.key.partition(":")[0], where(error))
             await self._unknown(item, f"an error of the program ({type(error).__name__})")
         else:
             async with self._store.write() as tx:

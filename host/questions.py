@@ -248,6 +248,8 @@ def _unfit_form(schema: Mapping[str, Json], content: Mapping[str, Json]) -> NotT
     fields: dict[str, str] = {}
     for error in Draft202012Validator(dict(schema), format_checker=FormatChecker()).iter_errors(dict(content)):
         fields[_field(error)] = error.message
+    for name in set(content) - set(schema["properties"]):
+        fields[name] = "the form has no such field"
     return NotTaken("Please correct the form: " + "; ".join(fields.values()), fields) if fields else None
 
 

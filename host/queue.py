@@ -12,7 +12,7 @@ from host import journal
 from host.catalog import Catalog
 from host.config import Limits
 from host.dispatch import LEASE
-from host.errors import StaleLease
+from host.errors import StaleLease, where
 from host.loop import Loop
 from host.port import Clock
 from host.questions import Questions
@@ -99,17 +99,30 @@ class Queue:
 
     async def serve(self) -> None:
         """Runs until cancelled."""
-        if self._store.single_process:
-            async with self._store.write() as tx:
-                await tickets.release_all(tx)
+        await self.recover()
         async with anyio.create_task_group() as group:
             for _ in range(self._limits.workers):
                 group.start_soon(self._work)
             group.start_soon(self._tick)
 
+    async def recover(self) -> None:
+        """At a start: what the last process held is ready again. With several processes, its leases run out by themselves."""
+        if self._store.single_process:
+            async with self._store.write() as tx:
+                await tickets.release_all(tx)
+
+    async def expire(self) -> int:
+        """Close what nobody answered in time; returns how many (spec H20)."""
+        return await self._questions.expire()
+
     async def _work(self) -> None:
         while True:
-            if not await self.work_one():
+            try:
+                busy = await self.work_one()
+            except Exception as error:  # noqa: BLE001  the process's edge: a database that is busy now is not busy for ever
+                logger.error("no work was taken: %s at %s", type(error).__name__, where(error))
+                busy = False
+            if not busy:
                 await self._changed.wait(2.0)
 
     async def work_one(self) -> bool:
@@ -134,9 +147,8 @@ class Queue:
                 await self._loop.advance(run)  # ends it in order: what was begun is found out, nothing new starts
         except StaleLease:
             logger.warning("run %s was taken over by another worker", run.id)
-        except Exception as error:  # the worker's edge: the ticket goes to a person, the queue goes on
-            logger.error("run failed: %s run=%s", type(error).__name__, run.id)
-            logger.debug("where it failed", exc_info=error)
+        except Exception as error:  # noqa: BLE001  the worker's edge: the ticket goes to a person, the queue goes on
+            logger.error("run failed: %s run=%s at %s", type(error).__name__, run.id, where(error))
             await self._fail(run, error)
         finally:
             self._working.pop(run.id, None)
@@ -146,6 +158,10 @@ class Queue:
         now = self._clock.now()
         words = f"an error of the program ({type(error).__name__}); the log says more. A person has to take this ticket"
         async with self._store.write() as tx:
+            try:
+                await tickets.guard(tx, run, now + LEASE)
+            except StaleLease:
+                return
             await journal.append(tx, run.ticket_id, run.id, now, journal.Stopped(reason=StopReason.FAILED, words=words))
             await tickets.finish(tx, run.id, StopReason.FAILED)
             await self._questions.cancel(tx, run.id, "the run failed")
@@ -155,7 +171,10 @@ class Queue:
     async def _tick(self) -> None:
         """Expiry from one timer that reads the database, so that it survives restarts (spec H20)."""
         while True:
-            await self._questions.expire()
+            try:
+                await self.expire()
+            except Exception as error:  # noqa: BLE001  the process's edge: tried again with the next tick
+                logger.error("no question could be expired: %s at %s", type(error).__name__, where(error))
             await self._changed.wait(TICK_SECONDS)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, and_, insert, select, update
 
 from host.store.codec import dumps, iso
 from host.store.engine import Tx
@@ -57,9 +57,11 @@ async def by_key(tx: Tx, key: str) -> tuple[OutboxItem, str, str] | None:
     return (_item(row), row.state, row.why) if row else None
 
 
-async def trying(tx: Tx, item: OutboxItem) -> None:
-    """Written before a mail goes out, so that a crash leaves "unknown" and not a second mail (spec H27)."""
-    await tx.execute(update(outbox).where(outbox.c.id == item.id).values(state="trying", attempts=item.attempts + 1))
+async def trying(tx: Tx, item: OutboxItem) -> bool:
+    """Written before a mail goes out, so that a crash leaves "unknown" and not a second mail (spec H27). True for one caller."""
+    due_now = and_(outbox.c.id == item.id, outbox.c.state == "due")
+    done = await tx.execute(update(outbox).where(due_now).values(state="trying", attempts=item.attempts + 1))
+    return done.rowcount == 1
 
 
 async def interrupted(tx: Tx) -> tuple[OutboxItem, ...]:

@@ -153,10 +153,13 @@ async def guard(tx: Tx, leased: Run, until: datetime) -> None:
 
 
 async def wait(tx: Tx, run_id: str) -> bool:
-    """Put a run to rest while a question of it is open; False when none is (it must go on)."""
+    """Put a run to rest while a question of it is open; False when none is and it must go on.
+
+    One that was answered meanwhile is ready, and whoever leases it next goes on: two workers never go on with one run.
+    """
     asked = select(questions.c.id).where(questions.c.run_id == run_id, questions.c.state == "open", questions.c.call_id != "")
     if (await tx.execute(asked)).first() is None:
-        return False
+        return (await run(tx, run_id)).state is RunState.READY
     await _set(tx, run_id, RunState.WAITING)
     return True
 

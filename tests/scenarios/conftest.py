@@ -1,0 +1,284 @@
+"""A whole host on real servers: shop and partner over stdio on a fresh state folder, a scripted model, people by hand."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from models.scripted import ScriptedModel
+
+from bot import settings as settings_file
+from bot import wiring
+from bot.headless import ADMIN, LEAD, STAFF, filled
+from bot.mailroom.files import read_tickets
+from host import journal
+from host.config import HostConfig
+from host.facade import Host
+from host.score import TicketResult
+from host.store import journal as journal_rows
+from host.store import questions as question_rows
+from host.types import (
+    Actor,
+    Answer,
+    AnswerResult,
+    Json,
+    OutboxItem,
+    Question,
+    QuestionKind,
+    QuestionState,
+    Ticket,
+)
+from models.port import Call, Reply, Request
+
+ROOT = Path(__file__).resolve().parents[2]
+STAFF2 = Actor("staff-0009", "headless-staff-2", "Second staff", frozenset({"staff"}))
+BOTH = Actor("staff-0011", "headless-both", "Staff and lead", frozenset({"staff", "lead"}))
+STRANGER = Actor("", "U-stranger", "Somebody", frozenset())
+
+Script = Callable[[Request], Reply]
+
+
+class MovingClock:
+    """Implements `host.port.Clock`; stands still until moved."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 6, 2, 9, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def move(self, **by: float) -> None:
+        self.moment += timedelta(**by)
+
+
+@dataclass
+class QuietDesk:
+    """Takes every delivery and answers nothing."""
+
+    items: list[OutboxItem] = field(default_factory=list)
+
+    async def deliver(self, item: OutboxItem) -> Mapping[str, Json]:
+        self.items.append(item)
+        return {"receipt": f"quiet-{item.id}"}
+
+
+def transcript(request: Request) -> str:
+    """What a model read after the ticket: the results of this run."""
+    tools = [m.content for m in request.messages if m.role == "tool"]
+    return "\n".join(tools)
+
+
+class Scripts:
+    """Replies, and models made of functions of the request: they hold no state, so that a restart changes nothing."""
+
+    @staticmethod
+    def call(name: str, **arguments: Any) -> Reply:
+        return Reply(raw=f"<{name}>", calls=(Call(name, arguments),))
+
+    @staticmethod
+    def batch(*replies: Reply) -> Reply:
+        return Reply(raw="".join(r.raw for r in replies), calls=tuple(c for r in replies for c in r.calls))
+
+    @classmethod
+    def reply(cls, text: str) -> Reply:
+        return cls.call("desk.reply", text=text)
+
+    @staticmethod
+    def said(request: Request) -> str:
+        return transcript(request)
+
+    @classmethod
+    def refund(cls, request: Request) -> Reply:
+        """Quote the order that the ticket names, issue the refund, and say what came of it."""
+        said = transcript(request)
+        order = re.search(r"O-\d{4}", next(m.content for m in request.messages if m.content.startswith("Ticket:")))
+        assert order is not None, "the ticket names its order"
+        quote = re.search(r"Q-[0-9a-f]{10}", said)
+        if quote is None:
+            return cls.call("shop.quote_refund", order_id=order[0])
+        outcome = re.search(r"^shop\.issue_refund: ([a-z ]+) \[", said, re.M)
+        if outcome is None:
+            return cls.call("shop.issue_refund", quote_id=quote[0])
+        if outcome[1] == "result":
+            amount = re.findall(r'"amount":([0-9.]+)', said)[-1]
+            return cls.reply(f"Your refund of EUR {float(amount):.2f} for order {order[0]} has been requested.")
+        return cls.reply("I could not do this for you; a colleague will look at your order.")
+
+    @classmethod
+    def turns(cls, *replies: Reply | Script) -> Script:
+        """One after the other; the last one again and again."""
+        left = list(replies)
+
+        def next_one(request: Request) -> Reply:
+            reply = left.pop(0) if len(left) > 1 else left[0]
+            return reply if isinstance(reply, Reply) else reply(request)
+
+        return next_one
+
+
+class Office:
+    """A running host with people that a test plays by hand."""
+
+    staff, staff2, lead, both, admin, stranger = STAFF, STAFF2, LEAD, BOTH, ADMIN, STRANGER
+
+    def __init__(self, running: wiring.Running, model: ScriptedModel, desk: QuietDesk, clock: MovingClock, state: Path) -> None:
+        self.running, self.model, self.desk, self.clock, self.state = running, model, desk, clock, state
+        self.host: Host = running.host
+
+    async def take(self, *tickets: str | Ticket) -> None:
+        """Take tickets in (by id from the shop's data) and start a run over each."""
+        known = {one.id: one for one in all_tickets()}
+        for one in tickets:
+            ticket = one if isinstance(one, Ticket) else known[one]
+            await self.host.intake(ticket)
+            said = await self.host.work(ticket.id, STAFF)
+            assert said.ok, said.words
+
+    async def settle(self) -> None:
+        """Work and deliver until nothing moves any more."""
+        with anyio.fail_after(60):
+            while await self.running.queue.work_one() or await self.running.outbox.deliver_due():
+                pass
+
+    async def work(self, *tickets: str | Ticket) -> None:
+        await self.take(*tickets)
+        await self.settle()
+
+    async def questions(self, ticket_id: str) -> tuple[Question, ...]:
+        async with self.running.store.read() as tx:
+            return await question_rows.of_ticket(tx, ticket_id)
+
+    async def open(self, ticket_id: str, kind: QuestionKind | None = None) -> Question:
+        """The one open question of a ticket."""
+        found = [q for q in await self.questions(ticket_id) if q.state is QuestionState.OPEN and kind in (None, q.kind)]
+        assert len(found) == 1, f"expected one open question, found {[(q.kind.value, q.state.value) for q in found]}"
+        return found[0]
+
+    async def answer(self, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
+        return await self.host.answer(question.id, actor, answer)
+
+    @staticmethod
+    def declined(reason: str) -> Answer:
+        return Answer("decline", reason=reason)
+
+    async def approve(self, ticket_id: str, actor: Actor = STAFF) -> AnswerResult:
+        result = await self.answer(await self.open(ticket_id, QuestionKind.CONSENT), actor, Answer("approve"))
+        await self.settle()
+        return result
+
+    async def release(self, ticket_id: str, actor: Actor = LEAD) -> AnswerResult:
+        question = await self.open(ticket_id, QuestionKind.INPUT_REQUEST)
+        answer = Answer("accept", content=filled(question.payload["schema"]))
+        result = await self.answer(question, actor, answer)
+        await self.settle()
+        return result
+
+    async def host_expires(self) -> int:
+        """What the queue's timer does, now."""
+        return await self.running.queue.expire()
+
+    async def result(self, ticket_id: str) -> TicketResult:
+        return (await self.host.results((ticket_id,)))[0]
+
+    async def outcomes(self, ticket_id: str) -> list[tuple[str, str]]:
+        """(tool, outcome) of every call so far."""
+        return [(call.name, call.outcome.value) for call in (await self.result(ticket_id)).calls]
+
+    async def entries(self, ticket_id: str) -> tuple[journal.Noted, ...]:
+        async with self.running.store.read() as tx:
+            return await journal.entries(tx, ticket_id)
+
+    async def kinds(self, ticket_id: str) -> list[str]:
+        return [noted.entry.kind for noted in await self.entries(ticket_id)]
+
+    async def verified(self, ticket_id: str) -> str:
+        async with self.running.store.read() as tx:
+            return journal.verify(await journal_rows.chain(tx, ticket_id))
+
+    def refunds(self) -> list[dict[str, Any]]:
+        """The shop's own rows for quotes: what was in its books before has none."""
+        return shop_refunds(self.state)
+
+    def told(self) -> str:
+        """What the model read last."""
+        return "\n".join(m.content for m in self.model.requests[-1].messages if m.role in ("tool", "user"))
+
+
+def shop_refunds(state: Path) -> list[dict[str, Any]]:
+    with sqlite3.connect(state / "shop.db") as shop:
+        shop.row_factory = sqlite3.Row
+        return [dict(row) for row in shop.execute("select * from refunds where quote_id is not null order by refund_id")]
+
+
+@cache
+def all_tickets() -> Sequence[Ticket]:
+    return read_tickets(ROOT / "servers/shop/data/tickets.jsonl")[0]
+
+
+Opening = Callable[..., AbstractAsyncContextManager[Office]]
+
+
+@pytest.fixture
+def clock() -> MovingClock:
+    return MovingClock()
+
+
+@pytest.fixture
+def script() -> type[Scripts]:
+    return Scripts
+
+
+@pytest.fixture
+def open_office(tmp_path: Path, clock: MovingClock) -> Opening:
+    """`open_office(script, change=config → config, variant="poisoned")`: a running host on this test's state folder, with a
+    partner when one is named.
+
+    Opened twice, it is the same state folder: a restart.
+    """
+
+    all_tickets()  # read before the loop runs
+
+    @asynccontextmanager
+    async def opened(
+        script: Script = Scripts.refund,
+        *,
+        change: Callable[[HostConfig], HostConfig] = lambda config: config,
+        variant: str = "",
+        arguments: tuple[str, ...] = (),
+    ) -> AsyncIterator[Office]:
+        state = tmp_path / "state"
+        state.mkdir(exist_ok=True)
+        loaded = settings_file.load(ROOT / "deskhand.toml", state)
+        config = change(with_partner(loaded.host, variant, *arguments))
+        desk = QuietDesk()
+        failed: Exception | None = None
+        async with (
+            ScriptedModel(script) as model,
+            wiring.running(replace(loaded, host=config), model, lambda _: desk, clock=clock) as running,
+        ):
+            try:
+                yield Office(running, model, desk, clock, state)
+            except Exception as error:  # noqa: BLE001  raised below, outside of the connections' task group
+                failed = error
+        if failed is not None:
+            raise failed
+
+    return opened
+
+
+def with_partner(config: HostConfig, variant: str, *arguments: str) -> HostConfig:
+    """The shop alone when no variant is named: half the servers to start."""
+    if not variant:
+        return config.model_copy(update={"servers": {"shop": config.servers["shop"]}})
+    partner = config.servers["partner"]
+    changed = partner.model_copy(update={"command": (*partner.command, "--variant", variant, *arguments)})
+    return config.model_copy(update={"servers": {**config.servers, "partner": changed}})
