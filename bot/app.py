@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class SlackAccess:
+class SlackSettings:
     """How to reach Slack. `channel` is an id; `base_url` another Web API than Slack's own (the local workspace)."""
 
     bot_token: str
@@ -64,7 +64,7 @@ class Clients:
     web: AsyncWebClient
 
 
-def clients(settings: SlackAccess) -> Clients:
+def clients(settings: SlackSettings) -> Clients:
     def made(handlers: list[Any]) -> AsyncWebClient:
         return AsyncWebClient(
             token=settings.bot_token,
@@ -94,7 +94,7 @@ async def identify(web: AsyncWebClient) -> Identity:
 
 
 def build_app(
-    settings: SlackAccess, identity: Identity, *, host: Front, roles: Roles, made: Clients, background: Background
+    settings: SlackSettings, identity: Identity, *, host: Front, roles: Roles, made: Clients, background: Background
 ) -> AsyncApp:
     """The app with every listener. `background` is drained by whoever stops the process."""
 
@@ -126,7 +126,7 @@ class SocketRunner:
     """One Socket Mode connection, made anew when it has been dead for long; Slack spreads envelopes over all that are open."""
 
     def __init__(
-        self, app: AsyncApp, settings: SlackAccess, *, on_state: Callable[[bool], None] | None = None, look_seconds: float = 1.0
+        self, app: AsyncApp, settings: SlackSettings, *, on_state: Callable[[bool], None] | None = None, look_seconds: float = 1.0
     ) -> None:
         """`on_state` hears whether we are connected, each time that changes."""
         self._app = app
@@ -179,9 +179,9 @@ class SocketRunner:
         alive = time.monotonic()
         try:
             while not self._stop.is_set():
-                if await handler.client.is_connected():
-                    alive = time.monotonic()
-                self._say(alive > time.monotonic() - self._look_seconds)
+                connected = await handler.client.is_connected()
+                alive = time.monotonic() if connected else alive
+                self._say(connected)
                 if time.monotonic() - alive > self._settings.stale_seconds:
                     log.error("slack_connection dead for %s s; a new one is made", self._settings.stale_seconds)
                     return

@@ -35,8 +35,8 @@ class RoleLists:
     """The operator's lists, as Slack ids. `teams` are the workspaces (or enterprises) whose people count; none means nobody."""
 
     staff: frozenset[str] = frozenset()
-    lead: frozenset[str] = frozenset()
-    admin: frozenset[str] = frozenset()
+    leads: frozenset[str] = frozenset()
+    admins: frozenset[str] = frozenset()
     teams: frozenset[str] = frozenset()
     people: Mapping[str, Person] = field(default_factory=dict)
 
@@ -79,12 +79,12 @@ class Roles:
     def mentions(self) -> Mapping[RoleName, tuple[str, ...]]:
         """Who is mentioned on a question for each role, in a stable order."""
         lists = self._lists
-        return {"staff": tuple(sorted(lists.staff)), "lead": tuple(sorted(lists.lead)), "admin": tuple(sorted(lists.admin))}
+        return {"staff": tuple(sorted(lists.staff)), "lead": tuple(sorted(lists.leads)), "admin": tuple(sorted(lists.admins))}
 
     def _roles(self, user: str) -> frozenset[RoleName]:
         lists: dict[RoleName, frozenset[str]] = {
             "staff": self._lists.staff,
-            "lead": self._lists.lead,
+            "lead": self._lists.leads,
             "admin": self._lists.admin,
         }
         return frozenset(role for role, members in lists.items() if user in members)

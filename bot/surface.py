@@ -27,6 +27,8 @@ from host.views import Card
 
 log = logging.getLogger(__name__)
 Receipt = Mapping[str, Json]
+Draw = Callable[[str], Awaitable[Card]]
+ReceiptOf = Callable[[str], Awaitable[Receipt | None]]
 _PAGES, _PAGE = 5, 200
 #: Errors of Slack that no second try can mend, and what to do about them.
 _FINAL = {
@@ -42,14 +44,6 @@ _FINAL = {
 }
 
 
-class Source(Protocol):
-    """Where cards' state comes from (`host.facade.Host`)."""
-
-    async def card(self, key: str) -> Card: ...
-
-    async def receipt_of(self, key: str) -> Receipt | None: ...
-
-
 class Mail(Protocol):
     """Where replies leave (`bot.mailroom.sending.Mailroom`)."""
 
@@ -60,15 +54,18 @@ class SlackDesk:
     def __init__(
         self,
         *,
-        source: Source,
+        card: Draw,
+        receipt_of: ReceiptOf,
         mentions: Callable[[], Mentions],
         poster: AsyncWebClient,
         web: AsyncWebClient,
         channel: str,
         mail: Mail,
     ) -> None:
-        """`poster` repeats nothing after a lost connection (`bot.app.clients`); `web` may. `channel` is the channel's id."""
-        self._source = source
+        """`card` and `receipt_of` are the host's, by a card's key (`host.facade.Host`). `poster` repeats nothing after a lost
+        connection, `web` may (`bot.app.clients`). `channel` is the channel's id."""
+        self._card = card
+        self._receipt_of = receipt_of
         self._mentions = mentions
         self._poster = poster
         self._web = web
@@ -90,7 +87,7 @@ class SlackDesk:
     # Cards
 
     async def _deliver_card(self, item: OutboxItem) -> Receipt:
-        card = stamp(self._checked(item.key, draw(await self._source.card(item.key), self._mentions())), item.version)
+        card = stamp(self._checked(item.key, draw(await self._card(item.key), self._mentions())), item.version)
         if item.receipt is None:
             receipt = await self._first(item, card)
         else:
@@ -149,7 +146,7 @@ class SlackDesk:
         """The ticket's thread; None for what stands in the channel itself."""
         if item.key.startswith(("ticket:", "progress:")) or not item.ticket_id:
             return None
-        receipt = await self._source.receipt_of(f"ticket:{item.ticket_id}")
+        receipt = await self._receipt_of(f"ticket:{item.ticket_id}")
         if receipt is None:
             raise Undelivered(f"the card of {item.ticket_id} is not in the channel yet", retry_after=1.0)
         return receipt

@@ -36,21 +36,21 @@ def visible(text: str) -> str:
 def cut(text: str, budget: int) -> str:
     """The visible text, at most `budget` characters after escaping; a cut one ends in "…". Not escaped itself."""
     units: list[str] = []
-    used, fits, counted = 0, 0, 0
+    used, fits = 0, 0
     for unit in _units(text):
         used += size(unit)
         if used > budget:
             return _without_loose_end(units[:fits]) + ELLIPSIS if budget > 0 else ""
         units.append(unit)
-        counted = len(units)
-        if used <= budget - 1:
-            fits = counted
+        if used <= budget - len(ELLIPSIS):
+            fits = len(units)
     return "".join(units)
 
 
 def is_cut(text: str, budget: int) -> bool:
     """Whether `cut` would leave something out."""
-    return size(visible(text)) > budget
+    used = 0
+    return any((used := used + size(unit)) > budget for unit in _units(text))
 
 
 def one_line(text: str, budget: int) -> str:

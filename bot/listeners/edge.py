@@ -63,11 +63,17 @@ def click_from(body: Body) -> Click:
         value=str(action.get("value") or "") if action else str(view.get("private_metadata") or ""),
         trigger_id=str(body.get("trigger_id") or ""),
         channel=str((body.get("channel") or {}).get("id") or body.get("channel_id") or container.get("channel_id") or ""),
-        thread_ts=str(message.get("thread_ts") or message.get("ts") or container.get("thread_ts") or ""),
+        thread_ts=_thread(message),
         response_url=str(body.get("response_url") or ""),
         view_id=str(view.get("id") or ""),
         values=state,
     )
+
+
+def _thread(message: Body) -> str:
+    """The thread of a pressed reply; "" for a card in the channel, as its presser may not have the thread open."""
+    thread = str(message.get("thread_ts") or "")
+    return thread if thread != message.get("ts") else ""
 
 
 class Background:

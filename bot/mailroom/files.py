@@ -6,11 +6,13 @@ else is lost. A reply's file is named by its ticket and its sign-off and appears
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import os
 import re
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -221,13 +223,13 @@ class FileOutgoing:
         if (earlier := self._find(reply)) is not None:
             return earlier
         final = self._path(reply)
-        written = final.with_name(f".{final.name}.{os.getpid()}.part")
+        written = final.with_name(f".{secrets.token_hex(8)}.part")
         letter = _letter(reply)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             _write(written, letter)
         except OSError as error:
-            written.unlink(missing_ok=True)
+            _remove(written)
             raise Undelivered(f"the reply could not be written to {self._folder}: {error.strerror}") from error
         try:
             os.link(written, final)  # fails when the name exists: nobody can write this reply a second time
@@ -236,14 +238,14 @@ class FileOutgoing:
         except OSError as error:
             raise DeliveryUnknown(f"nobody knows whether {final.name} was written: {error.strerror}") from error
         finally:
-            written.unlink(missing_ok=True)
+            _remove(written)
         return _receipt(letter, final)
 
     def _find(self, reply: Reply) -> Mapping[str, Json] | None:
         path = self._path(reply)
         try:
             return _receipt(json.loads(path.read_text("utf-8")), path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
             raise DeliveryUnknown(f"{path} exists but can't be read ({type(error).__name__}): please look at it") from error
@@ -261,6 +263,11 @@ def _letter(reply: Reply) -> dict[str, Json]:
         "body": reply.body,
         "sent_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _write(path: Path, letter: Mapping[str, Json]) -> None:

@@ -11,7 +11,7 @@ import aiohttp
 import anyio
 import pytest
 
-from bot.app import Clients, SlackAccess, SocketRunner, build_app, clients, identify
+from bot.app import Clients, SlackSettings, SocketRunner, build_app, clients, identify
 from bot.listeners.edge import Background
 from bot.mailroom.files import FileOutgoing
 from bot.mailroom.sending import Mailroom
@@ -263,8 +263,8 @@ class MemoryHost:
 
 ROLES = RoleLists(
     staff=frozenset({"U_MAYA", "U_TOM", "U_GUS", "U_SOL"}),
-    lead=frozenset({"U_LEA", "U_IVO"}),
-    admin=frozenset({"U_ADA"}),
+    leads=frozenset({"U_LEA", "U_IVO"}),
+    admins=frozenset({"U_ADA"}),
     teams=frozenset({"T1"}),
     people={"U_MAYA": Person("staff-0007", "Maya Okafor"), "U_LEA": Person("staff-0002", "Lea Brandt")},
 )
@@ -279,7 +279,7 @@ class Office:
     host: MemoryHost
     desk: SlackDesk
     made: Clients
-    access: SlackAccess
+    access: SlackSettings
     background: Background
     sent: Path
     version: int = 0
@@ -357,12 +357,18 @@ def open_office(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContext
 async def serving(folder: Path, **settings: Any) -> AsyncIterator[Office]:
     with anyio.fail_after(90):
         async with serve(Settings(manifest=MANIFEST, **settings)) as space, aiohttp.ClientSession() as http:
-            access = SlackAccess("xoxb-local", "xapp-local", "C_SUPPORT", base_url=f"{space.url}/api/", timeout_seconds=5)
+            access = SlackSettings("xoxb-local", "xapp-local", "C_SUPPORT", base_url=f"{space.url}/api/", timeout_seconds=5)
             made = clients(access)
             host = MemoryHost()
             mail = Mailroom(FileOutgoing(folder / "sent"), "Support <support@example.com>")
             roles = Roles(ROLES, None)
             desk = SlackDesk(
-                source=host, mentions=roles.mentions, poster=made.poster, web=made.web, channel="C_SUPPORT", mail=mail
+                card=host.card,
+                receipt_of=host.receipt_of,
+                mentions=roles.mentions,
+                poster=made.poster,
+                web=made.web,
+                channel="C_SUPPORT",
+                mail=mail,
             )
             yield Office(space.url, http, host, desk, made, access, Background(), folder / "sent")
