@@ -85,7 +85,7 @@ class Roles:
         lists: dict[RoleName, frozenset[str]] = {
             "staff": self._lists.staff,
             "lead": self._lists.leads,
-            "admin": self._lists.admin,
+            "admin": self._lists.admins,
         }
         return frozenset(role for role, members in lists.items() if user in members)
 
