@@ -33,7 +33,7 @@ GROUNDING = {
     "quote_id": GroundingRule(find=r"\b(Q-[0-9a-f]{10})\b", exact=r"Q-[0-9a-f]{10}", handle=True),
     "tracking_number": GroundingRule(find=r"(?i)\bFX[\s-]?(\d{8})\b", normal="FX-{}", exact=r"FX-\d{8}"),
 }
-CONFIG = ReviewConfig(**tomllib.loads((Path(__file__).parent / "review.toml").read_text("utf-8"))["review"])
+CONFIG = ReviewConfig(**tomllib.loads((Path(__file__).parents[2] / "deskhand.toml").read_text("utf-8"))["review"])
 POLICY = Attached(
     "shop://policies/refund",
     "shop",
