@@ -20,7 +20,7 @@ _DIFF = 3000
 def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
     question = view.question
     change = difference(question.payload.get("before"), question.payload.get("after"))
-    about = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · tool ", bold=True)]
+    about = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · "), t("tool ", bold=True)]
     tool = code(str(question.payload.get("tool", "")))
     blocks: list[Block] = [header(view.headline), rich(line(*about, tool), pre(change or "(no difference)", _DIFF))]
     if is_cut(change, _DIFF):

@@ -14,6 +14,7 @@ from bot.cards.words import (
     GOES_ON,
     OUTCOMES,
     Mentions,
+    above_staff,
     decision,
     decision_text,
     money,
@@ -43,7 +44,7 @@ def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
         blocks += argument_blocks(view, _ALL_ARGUMENTS)
         blocks.append(rich(decision(question), *_outcome(view)))
     text = f"{view.headline} · {question.ticket_id} · {decision_text(question)}"
-    return Rendered(escaped(text, 1000), tuple(blocks), broadcast="lead" in question.roles)
+    return Rendered(escaped(text, 1000), tuple(blocks), broadcast=above_staff(question))
 
 
 def argument_blocks(view: QuestionView, budget: int) -> list[Block]:
@@ -73,18 +74,29 @@ def origin_parts(view: QuestionView, name: str) -> list[Part]:
 
 
 def sentences(view: QuestionView) -> str:
-    """The customer's own sentences that name what the call is about; the message's beginning when none does."""
-    wanted = {value.lower() for record in question_records(view.question) for value in record.values() if isinstance(value, str)}
-    wanted |= {value.lower() for value in (view.question.payload.get("arguments") or {}).values() if isinstance(value, str)}
-    digits = {re.sub(r"\D", "", value) for value in wanted if re.search(r"\d{3,}", value)}
-    own_words = re.split(r"(?<=[.!?])\s+|\n+", view.ticket.body)
-    naming = [s for s in own_words if any(d and d in re.sub(r"\D", "", s) for d in digits)]
-    return " … ".join(naming) or view.ticket.body
+    """The customer's own words: all of a short message; of a long one the sentences that name what the call is about, each with
+    its neighbours, or the beginning when none does."""
+    body = view.ticket.body.strip()
+    if len(body) <= _SENTENCES:
+        return body
+    split = [sentence for sentence in re.split(r"(?<=[.!?])\s+|\n+", body) if sentence.strip()]
+    wanted = _numbers(view)
+    naming = {n for n, sentence in enumerate(split) if any(number in re.sub(r"\D", "", sentence) for number in wanted)}
+    near = sorted({m for n in naming for m in (n - 1, n, n + 1) if 0 <= m < len(split)})
+    return " ".join(split[n] if n - 1 in near or n == 0 else f"… {split[n]}" for n in near) or body
+
+
+def _numbers(view: QuestionView) -> set[str]:
+    """The digits of every identifier that the call or its records hold; people write "o7144" for "O-7144"."""
+    values = list((view.question.payload.get("arguments") or {}).values())
+    values += [value for record in question_records(view.question) for value in record.values()]
+    texts = [value for value in values if isinstance(value, str) and len(value) <= 40]
+    return {digits for value in texts if len(digits := re.sub(r"\D", "", value)) >= 3}
 
 
 def _asks(view: QuestionView) -> Part:
     question = view.question
-    parts = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · tool ", bold=True)]
+    parts = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · "), t("tool ", bold=True)]
     return line(*parts, code(str(question.payload.get("tool", ""))), t(f" · ticket {question.ticket_id}", 80))
 
 

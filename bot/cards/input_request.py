@@ -11,6 +11,7 @@ from bot.cards.text import escaped
 from bot.cards.words import (
     GOES_ON,
     Mentions,
+    above_staff,
     decision,
     decision_text,
     money,
@@ -38,7 +39,7 @@ def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
     else:
         blocks.append(rich(decision(question), *_said(view), *_outcome(view)))
     text = f"{question.server} asks: {view.headline} · {question.ticket_id} · {decision_text(question)}"
-    return Rendered(escaped(text, 1000), tuple(blocks), broadcast="lead" in question.roles)
+    return Rendered(escaped(text, 1000), tuple(blocks), broadcast=above_staff(question))
 
 
 def _asks(view: QuestionView) -> list[Part]:

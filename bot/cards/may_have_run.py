@@ -7,14 +7,14 @@ from bot.cards.consent import argument_blocks
 from bot.cards.elements import Block, actions, button, code, confirm, header, line, rich, t
 from bot.cards.rendered import Rendered
 from bot.cards.text import escaped
-from bot.cards.words import Mentions, decision, decision_text, server_parts, who_may
+from bot.cards.words import Mentions, above_staff, decision, decision_text, server_parts, who_may
 from host.types import QuestionState
 from host.views import QuestionView
 
 
 def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
     question = view.question
-    about = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · tool ", bold=True)]
+    about = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · "), t("tool ", bold=True)]
     why = str(question.payload.get("why") or "the connection was lost after the call was sent")
     told = line(t("May have run: ", bold=True), t(why, 600), t(". It is not tried again by itself. Please look at the server."))
     blocks: list[Block] = [header(view.headline), rich(line(*about, code(str(question.payload.get("tool", "")))), told)]
@@ -32,6 +32,4 @@ def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
         )
     else:
         blocks.append(rich(decision(question)))
-    return Rendered(
-        escaped(f"{view.headline} · {decision_text(question)}", 1000), tuple(blocks), broadcast="lead" in question.roles
-    )
+    return Rendered(escaped(f"{view.headline} · {decision_text(question)}", 1000), tuple(blocks), broadcast=above_staff(question))

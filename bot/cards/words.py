@@ -37,6 +37,11 @@ def roles_in_words(roles: Sequence[RoleName]) -> str:
     return " or ".join(_ROLES[role] for role in roles) or "nobody"
 
 
+def above_staff(question: Question) -> bool:
+    """A question that support staff can't decide: it shows in the channel too (spec B3)."""
+    return bool(question.roles) and "staff" not in question.roles
+
+
 def who_may(question: Question, mentions: Mentions) -> Part:
     """Who may decide and until when, mentioning them: an update of the same message notifies nobody a second time (spec B3)."""
     people = list(dict.fromkeys(person for role in question.roles for person in mentions.get(role, ())))
@@ -198,4 +203,10 @@ def _scalar(key: str, value: Json) -> str:
 
 
 def _flat(item: Mapping[str, Json]) -> str:
-    return " · ".join(f"{_label(key)} {_scalar(key, value)}" for key, value in item.items() if value is not None)
+    """Texts bare, as they say what they are; numbers with their name."""
+    named = (
+        (value if isinstance(value, str) else f"{_label(key)} {_scalar(key, value)}")
+        for key, value in item.items()
+        if value is not None
+    )
+    return " · ".join(named)

@@ -192,6 +192,18 @@ def test_a_card_warns_when_nobody_may_decide(views):
     assert "nobody is listed for this" in said(check(draw(views.question_view(), {})))
 
 
+def test_of_a_long_message_the_consent_card_quotes_the_sentences_that_matter(views):
+    long = "I bought it in spring. " * 60 + "My order is o1145. It broke! Please refund it. " + "Greetings from here. " * 60
+    words = said(check(draw(views.question_view(ticket=views.ticket(body=long)), MENTIONS)))
+    assert "… I bought it in spring. My order is o1145. It broke!" in words
+    assert "Greetings" not in words
+
+
+def test_only_a_question_that_staff_cannot_decide_shows_in_the_channel_too(views):
+    assert not draw(views.question_view(), MENTIONS).broadcast
+    assert draw(views.question_view(question=views.question(roles=("lead",))), MENTIONS).broadcast
+
+
 def test_an_unverified_sender_is_said_so_on_ticket_and_consent(views):
     stranger = views.ticket(sender_verified=False)
     assert "sender NOT verified" in said(draw(views.ticket_view(ticket=stranger), MENTIONS))
