@@ -72,6 +72,8 @@ class ModelSettings(Frozen):
     recordings: str = "{here}/tests/recordings/ticket-runs"
     context: int = 8192
     threads: int = 2
+    #: The engine's priority: 0 as other programs, 10 gives way to them, so that clicks are acknowledged in time (spec M3).
+    niceness: int = 10
     temperature: float = 0.0
     seed: int = 0
     max_tokens: int = 400

@@ -50,7 +50,7 @@ def build_model(settings: Settings) -> Model:
     if chosen.kind == "recorded":
         return RecordedModel(Path(chosen.recordings))
     path = catalogue.cache_dir() / catalogue.find(chosen.name, catalogue.load()).file
-    return LlamaModel(path, EngineSettings(context=chosen.context, threads=chosen.threads))
+    return LlamaModel(path, EngineSettings(context=chosen.context, threads=chosen.threads, niceness=chosen.niceness))
 
 
 @asynccontextmanager
