@@ -30,6 +30,8 @@ Receipt = Mapping[str, Json]
 Draw = Callable[[str], Awaitable[Card]]
 ReceiptOf = Callable[[str], Awaitable[Receipt | None]]
 _PAGES, _PAGE = 5, 200
+#: Slack takes the message, but not what is in it.
+_UNFIT = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text"})
 #: Errors of Slack that no second try can mend, and what to do about them.
 _FINAL = {
     "channel_not_found": "Slack knows no such channel for this app: check `channel` in deskhand.toml and invite the bot to it",
@@ -48,6 +50,10 @@ class Mail(Protocol):
     """Where replies leave (`bot.mailroom.sending.Mailroom`)."""
 
     async def deliver(self, item: OutboxItem) -> Receipt: ...
+
+
+class _Unfit(Undelivered):
+    """Slack refused what the card holds, so it can't be drawn as it is."""
 
 
 class SlackDesk:
@@ -88,11 +94,15 @@ class SlackDesk:
 
     async def _deliver_card(self, item: OutboxItem) -> Receipt:
         card = stamp(self._checked(item.key, draw(await self._card(item.key), self._mentions())), item.version)
-        if item.receipt is None:
-            receipt = await self._first(item, card)
-        else:
-            receipt = await self._update(item, card, item.receipt)
+        try:
+            receipt = await self._bring(item, card)
+        except _Unfit as error:
+            log.error("card_refused key=%s why=%s; shown without its blocks", item.key, error)
+            receipt = await self._bring(item, stamp(bare(card), item.version))
         return await self._with_note(item, receipt) if item.key.startswith("ticket:") else receipt
+
+    async def _bring(self, item: OutboxItem, card: Rendered) -> Receipt:
+        return await self._first(item, card) if item.receipt is None else await self._update(item, card, item.receipt)
 
     def _checked(self, key: str, card: Rendered) -> Rendered:
         problems = validate(card)
@@ -269,5 +279,7 @@ def _refused(error: SlackApiError) -> NoReturn:
     code = _error(error)
     if status >= 500 or not code:
         raise DeliveryUnknown(f"Slack answered with an error of its own (HTTP {status})") from error
+    if code in _UNFIT:
+        raise _Unfit(f"Slack refused: {code}", retry_after=30.0) from error
     words = _FINAL.get(code)
     raise Undelivered(words or f"Slack refused: {code}", retry_after=30.0 if words else 5.0) from error

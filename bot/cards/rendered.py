@@ -31,7 +31,7 @@ def stamp(card: Rendered, version: int) -> Rendered:
 
 def bare(card: Rendered) -> Rendered:
     """What is shown when a card breaks a limit after all: its words, and no button that decides anything."""
-    words = card.text[:2000]
+    words = card.text[:2000].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     note = "This card could not be drawn whole, so it can't be decided here. The log names the reason."
     return Rendered(words, (rich(line(t(words))), rich(line(t(note, bold=True)))))
 

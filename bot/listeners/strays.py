@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from bot.cards import modals
-from bot.listeners.edge import ANYTHING, Body, Edge, click_from
+from bot.listeners.edge import Edge
+from bot.listeners.payload import Body, click_from
 
+ANYTHING = re.compile(r"(?s).*")
 WORDS = "This version of Deskhand does not know this control, so nothing was done. Please use the newest card in the thread."
 
 

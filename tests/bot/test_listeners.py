@@ -295,3 +295,54 @@ async def test_bolt_itself_loses_the_acknowledgement_of_a_listener_that_raises(o
         pressed = await office.press("U_MAYA", posted, "raises")
         runner.stop()
     assert not pressed["ok"]
+
+
+async def test_an_envelope_that_comes_twice_decides_once(office, views):
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view())
+        await office.ok("fault", kind="duplicate_envelope")
+        await office.press("U_MAYA", card, ids.CONSENT_APPROVE)
+        await office.told("U_MAYA", "Already decided by Maya Okafor")
+    assert len(office.host.answers) == 1
+
+
+async def test_of_two_questions_in_one_thread_a_press_decides_its_own(office, views):
+    first, second = views.question(id="qa"), views.question(id="qb")
+    async with office.running():
+        await office.post(views.ticket_view())
+        old = await office.post(views.question_view(question=first))
+        new = await office.post(views.question_view(question=second))
+        await office.press("U_MAYA", new, ids.CONSENT_APPROVE)
+        office.host.put(views.question_view(question=views.question(id="qa", state=QuestionState.EXPIRED)))
+        await office.press("U_MAYA", old, ids.CONSENT_APPROVE)
+        await office.told("U_MAYA", "expired, nothing ran")
+    assert [question_id for question_id, _, _ in office.host.answers] == ["qb"]
+
+
+async def test_an_edited_argument_goes_to_the_host_as_edited(office, views):
+    question = views.question(payload={**views.question().payload, "may_edit": ["quote_id"]})
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view(question=question))
+        await office.press("U_MAYA", card, ids.CONSENT_EDIT)
+        await office.form("U_MAYA", ids.FORM_CONSENT_EDIT)
+        await office.ok("submit", user="U_MAYA", values={"f0": {ids.FIELD: "Q-ffffffffff"}})
+        await office.form("U_MAYA", ids.FORM_WORDS, "Taken.")
+    assert office.host.answers[0][2].content == {"quote_id": "Q-ffffffffff"}
+
+
+async def test_details_show_every_argument_whole_to_whoever_asks(office, views):
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view())
+        await office.press("U_ADA", card, ids.QUESTION_DETAILS)
+        await office.form("U_ADA", ids.FORM_WORDS, "All lines at their price")
+
+
+async def test_the_call_log_opens_for_whoever_asks(office, views):
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.draft())
+        await office.press("U_ADA", card, ids.DRAFT_LOG)
+        await office.form("U_ADA", ids.FORM_WORDS, "shop.issue_refund")

@@ -148,6 +148,17 @@ async def _with_a_note_that_fails(office, key):
     return receipt
 
 
+@pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long"])
+async def test_a_card_that_slack_finds_unfit_is_shown_bare_and_cannot_be_decided(office, views, error):
+    await office.post(views.ticket_view())
+    await office.ok("fault", kind="error", method="chat.postMessage", error=error)
+    await office.post(views.question_view())
+    [card] = of(await office.messages(), "question:q00c0ffee00c0ffee")
+    assert "Refund 343.49 EUR on order O-1145" in json.dumps(card["blocks"])
+    assert "can't be decided here" in json.dumps(card["blocks"])
+    assert not [block for block in card["blocks"] if block["type"] == "actions"]
+
+
 async def test_being_slowed_down_says_for_how_long(office, views):
     key = office.host.put(views.ticket_view())
     await office.ok("fault", kind="ratelimited", method="chat.postMessage", seconds=7)

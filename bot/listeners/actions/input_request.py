@@ -6,7 +6,9 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cards import ids, modals
 from bot.cards.modals import View
-from bot.listeners.edge import Click, Edge, on_button, on_opening
+from bot.listeners.edge import Edge
+from bot.listeners.handlers import on_button, on_opening
+from bot.listeners.payload import Click
 from host.types import Actor, Answer
 from host.views import QuestionView
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from slack_bolt.async_app import AsyncApp
 
 from bot.cards import ids
-from bot.listeners.edge import Click, Edge, on_button
+from bot.listeners.edge import Edge
+from bot.listeners.handlers import on_button
+from bot.listeners.payload import Click
 from host.types import Actor, Answer
 
 

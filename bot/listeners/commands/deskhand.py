@@ -8,7 +8,8 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cards import status as cards
 from bot.cards.rendered import Rendered
-from bot.listeners.edge import Edge, on_command
+from bot.listeners.edge import Edge
+from bot.listeners.handlers import on_command
 from host.types import Actor
 from host.views import Said
 

@@ -7,7 +7,9 @@ from slack_bolt.async_app import AsyncApp
 from bot.cards import ids, modals
 from bot.cards.forms import block_id
 from bot.cards.modals import View
-from bot.listeners.edge import Click, Edge, on_submit, words_of
+from bot.listeners.edge import Edge
+from bot.listeners.handlers import on_submit, words_of
+from bot.listeners.payload import Click
 from bot.listeners.views.fields import needs_words, typed
 from host.types import Actor, Answer, NotTaken
 from host.views import DraftView

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bot.cards import ids
 from bot.cards.forms import block_id
-from bot.listeners.edge import Click, Edge
+from bot.listeners.edge import Edge
+from bot.listeners.payload import Click
 
 
 def typed(click: Click) -> str:

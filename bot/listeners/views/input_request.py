@@ -8,7 +8,9 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cards import forms, ids, modals
 from bot.cards.modals import View
-from bot.listeners.edge import Click, Edge, on_submit, words_of
+from bot.listeners.edge import Edge
+from bot.listeners.handlers import on_submit, words_of
+from bot.listeners.payload import Click
 from host.types import Actor, Answer, NotTaken
 from host.views import QuestionView
 
