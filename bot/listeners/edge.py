@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import aiohttp
@@ -16,8 +16,9 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from bot.cards.rendered import Rendered
 from bot.cards.status import said
 from bot.listeners.front import Front
-from bot.listeners.payload import Click
+from bot.listeners.payload import Body, Click, click_from
 from bot.roles import Roles
+from host.errors import HostError
 from host.types import Actor, Answer, Json, NotTaken, Taken
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,26 @@ class Edge:
             if answer.status_code != 200:
                 log.error("answer_lost user=%s status=%s", click.clicker.user, answer.status_code)
 
+    async def guarded(self, body: Body, name: str, work: Work) -> None:
+        """The edge of every handler: whatever goes wrong is logged by type and told to the clicker."""
+        click = click_from(body)
+        try:
+            await work(click)
+        except HostError as error:
+            log.info("listener_refused name=%s error=%s", name, type(error).__name__)
+            await self.tell(click, f"{error} Nothing was decided by this.")
+        except Exception as error:  # noqa: BLE001 - an edge: nothing may be silently ignored
+            log.error("listener_failed name=%s error=%s", name, type(error).__name__)
+            await self.tell(click, f"Something went wrong here ({type(error).__name__}). The card shows what counts; try again.")
+
+    def checked(self, body: Body, check: Check | None) -> Mapping[str, str]:
+        """Errors beside fields; a check that fails must not cost the acknowledgement: the answer is judged afterwards anyway."""
+        try:
+            return check(self, click_from(body)) if check else {}
+        except Exception as error:  # noqa: BLE001 - an edge
+            log.error("form_check_failed error=%s", type(error).__name__)
+            return {}
+
     async def answer(self, click: Click, actor: Actor, answer: Answer) -> None:
         """A button's answer: what counts shows on the card, what doesn't is told to the clicker."""
         match await self.host.answer(click.value, actor, answer):
@@ -114,3 +135,8 @@ class Edge:
                 await self.tell(click, words)
             case Taken():
                 pass
+
+
+Work = Callable[[Click], Awaitable[None]]
+Check = Callable[[Edge, Click], Mapping[str, str]]
+"""Errors by block id for what was typed; pure and without waiting, as it runs before the acknowledgement."""

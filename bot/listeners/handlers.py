@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.errors import SlackApiError
@@ -17,8 +17,8 @@ from slack_sdk.errors import SlackApiError
 from bot.cards import modals
 from bot.cards.modals import View
 from bot.cards.rendered import Rendered
-from bot.listeners.edge import Edge
-from bot.listeners.payload import Body, Click, click_from
+from bot.listeners.edge import Check, Edge
+from bot.listeners.payload import Body, Click
 from host.errors import HostError
 from host.types import Actor, AnswerResult, NotTaken, Taken
 
@@ -27,8 +27,6 @@ _LOOKS, _LOOK_SECONDS = 20, 0.1
 
 Press = Callable[[Edge, Click, Actor], Awaitable[None]]
 Fill = Callable[[Edge, Click, Actor], Awaitable[View]]
-Check = Callable[[Edge, Click], Mapping[str, str]]
-Work = Callable[[Edge, Click, Actor | None], Awaitable[None]]
 Run = Callable[[Edge, Actor, str], Awaitable[Rendered]]
 
 
@@ -45,7 +43,7 @@ def on_button(app: AsyncApp, edge: Edge, action_id: str, press: Press) -> None:
 def on_opening(app: AsyncApp, edge: Edge, action_id: str, title: str, fill: Fill) -> None:
     """A button that opens a form: a loading one at once (Slack gives three seconds), then what `fill` makes, or words."""
 
-    async def press(edge: Edge, click: Click, _actor: Actor | None) -> None:
+    async def press(click: Click) -> None:
         try:
             opened = await edge.web.views_open(trigger_id=click.trigger_id, view=modals.loading(title, click.value))
         except SlackApiError:
@@ -56,7 +54,7 @@ def on_opening(app: AsyncApp, edge: Edge, action_id: str, title: str, fill: Fill
 
     async def pressed(ack: AsyncAck, body: Body) -> None:
         await ack()
-        edge.background.start(_guarded(edge, body, action_id, press), action_id)
+        edge.background.start(edge.guarded(body, action_id, press), action_id)
 
     app.action(action_id)(pressed)
 
@@ -65,18 +63,18 @@ def on_submit(app: AsyncApp, edge: Edge, callback_id: str, title: str, submit: F
     """A form's submit. `check` (pure, no waiting) puts errors beside fields; the answer's words replace the form."""
 
     async def submitted(ack: AsyncAck, body: Body) -> None:
-        errors = _checked(edge, body, check)
+        errors = edge.checked(body, check)
         if errors:
             await ack(response_action="errors", errors=dict(errors))
             return
         name = secrets.token_hex(12)
 
-        async def taken(edge: Edge, click: Click, _actor: Actor | None) -> None:
+        async def taken(click: Click) -> None:
             await _show_named(edge, click, name, await _filled(edge, click, title, submit))
 
         waiting = {**modals.loading(title, str(body["view"].get("private_metadata") or "")), "external_id": name}
         await ack(response_action="update", view=waiting)
-        edge.background.start(_guarded(edge, body, callback_id, taken), callback_id)
+        edge.background.start(edge.guarded(body, callback_id, taken), callback_id)
 
     app.view(callback_id)(submitted)
 
@@ -136,38 +134,14 @@ def _view_words(view: View) -> str:
 
 
 async def _worked(edge: Edge, body: Body, name: str, press: Press) -> None:
-    async def judged_press(edge: Edge, click: Click, _actor: Actor | None) -> None:
+    async def judged_press(click: Click) -> None:
         judged = await edge.roles.judge(click.clicker)
         if judged.refused:
             await edge.tell(click, judged.refused)
         else:
             await press(edge, click, judged.actor)
 
-    await _guarded(edge, body, name, judged_press)
-
-
-async def _guarded(edge: Edge, body: Body, name: str, work: Work) -> None:
-    """The listener's edge: whatever goes wrong is logged by type and told to the clicker."""
-    click = click_from(body)
-    try:
-        await work(edge, click, None)
-    except HostError as error:
-        log.info("listener_refused name=%s error=%s", name, type(error).__name__)
-        await edge.tell(click, f"{error} Nothing was decided by this.")
-    except Exception as error:  # noqa: BLE001 - an edge: nothing may be silently ignored
-        log.error("listener_failed name=%s error=%s", name, type(error).__name__)
-        await edge.tell(
-            click, f"Something went wrong here ({type(error).__name__}). The card shows what counts; please try again."
-        )
-
-
-def _checked(edge: Edge, body: Body, check: Check | None) -> Mapping[str, str]:
-    """Errors beside fields; a check that fails must not cost the acknowledgement, and the answer is judged afterwards anyway."""
-    try:
-        return check(edge, click_from(body)) if check else {}
-    except Exception as error:  # noqa: BLE001 - an edge
-        log.error("form_check_failed error=%s", type(error).__name__)
-        return {}
+    await edge.guarded(body, name, judged_press)
 
 
 def on_command(app: AsyncApp, edge: Edge, command: str, run: Run) -> None:
