@@ -62,6 +62,8 @@ class MailroomSettings(Frozen):
 
     inbox: str = "{state}/inbox.jsonl"
     sent: str = "{state}/sent"
+    #: Who replies come from (spec H27): "Name <address>".
+    sender: str = ""
 
 
 class ModelSettings(Frozen):

@@ -195,5 +195,3 @@ class HostConfig(Frozen):
     #: Nobody releases what they approved (spec H19).
     four_eyes: bool = True
     pilot: bool = False
-    #: Who replies come from (spec H27): "Name <address>".
-    sender: str = ""

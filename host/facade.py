@@ -183,9 +183,8 @@ class Host:
             "question_id": question.id,
             "run_id": question.run_id,
             "to": ticket.sender_mail,
-            "from": self._config.sender,
             "subject": ticket.subject if ticket.subject.lower().startswith("re:") else f"Re: {ticket.subject}",
-            "body": text,
+            "text": text,
         }
         await outbox.put(tx, OutboxKind.MAIL, f"mail:{question.id}", ticket.id, self._clock.now(), payload)
 

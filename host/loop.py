@@ -326,8 +326,8 @@ class Loop:
     async def _stop(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, stop: Stop) -> None:
         draft = history.last_draft(log)
         unmet = review.unmet(ticket, history.records(logs), self._config.review)
-        if unmet and stop.reason is not StopReason.CANCELLED:
-            stop = Stop(StopReason.NEEDS_PERSON, unmet)
+        if unmet and draft is not None and stop.reason is not StopReason.CANCELLED:
+            stop = Stop(StopReason.NEEDS_PERSON, unmet)  # whatever the draft says (spec H25); without one, why it ended says more
         stopped = journal.Stopped(reason=stop.reason, words=stop.words)
         async with self._store.write() as tx:
             await self._guard(tx, run)

@@ -16,6 +16,7 @@ from bot.cli.shared import Config, State, console, fail, load, log_to_stderr, to
 from bot.listeners.edge import Background
 from bot.mailroom.files import FileInbox, FileOutgoing
 from bot.mailroom.pump import take_in
+from bot.mailroom.sending import Mailroom
 from bot.roles import GuestLookup, Person, RoleLists, Roles
 from bot.settings import Settings
 from bot.surface import SlackDesk
@@ -71,7 +72,7 @@ async def serve(settings: Settings, slack: SlackSettings, model: Model, demo: bo
     """Everything at once in one task group; a signal ends it in order, with what is due delivered first."""
     made = clients(slack)
     parts = _Slack(slack, made, _roles(settings, made))
-    outgoing = FileOutgoing(Path(settings.mailroom.sent))
+    mail = Mailroom(FileOutgoing(Path(settings.mailroom.sent)), settings.mailroom.sender)
 
     def desk(host: Host) -> SlackDesk:
         return SlackDesk(
@@ -81,7 +82,7 @@ async def serve(settings: Settings, slack: SlackSettings, model: Model, demo: bo
             poster=made.poster,
             web=made.web,
             channel=slack.channel,
-            outgoing=outgoing,
+            mail=mail,
         )
 
     identity = await identify(made.web)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 from models.scripted import ScriptedModel
 
@@ -37,7 +38,7 @@ from host.types import (
     QuestionState,
     Ticket,
 )
-from models.port import Call, Reply, Request
+from models.port import Call, Message, Reply, Request
 
 ROOT = Path(__file__).resolve().parents[2]
 STAFF2 = Actor("staff-0009", "headless-staff-2", "Second staff", frozenset({"staff"}))
@@ -71,10 +72,15 @@ class QuietDesk:
         return {"receipt": f"quiet-{item.id}"}
 
 
+def own_part(request: Request) -> tuple[Message, ...]:
+    """The ticket and what came after it; worked examples stand before."""
+    starts = [i for i, m in enumerate(request.messages) if m.role == "user" and m.content.startswith("Ticket:")]
+    return request.messages[starts[-1] :]
+
+
 def transcript(request: Request) -> str:
     """What a model read after the ticket: the results of this run."""
-    tools = [m.content for m in request.messages if m.role == "tool"]
-    return "\n".join(tools)
+    return "\n".join(m.content for m in own_part(request) if m.role == "tool")
 
 
 class Scripts:
@@ -100,7 +106,7 @@ class Scripts:
     def refund(cls, request: Request) -> Reply:
         """Quote the order that the ticket names, issue the refund, and say what came of it."""
         said = transcript(request)
-        order = re.search(r"O-\d{4}", next(m.content for m in request.messages if m.content.startswith("Ticket:")))
+        order = re.search(r"O-\d{4}", own_part(request)[0].content)
         assert order is not None, "the ticket names its order"
         quote = re.search(r"Q-[0-9a-f]{10}", said)
         if quote is None:
@@ -182,6 +188,33 @@ class Office:
         await self.settle()
         return result
 
+    @staticmethod
+    def tickets() -> Sequence[Ticket]:
+        return all_tickets()
+
+    @staticmethod
+    def server_process(word: str) -> psutil.Process:
+        """The child process whose command line holds a word."""
+        (found,) = [child for child in psutil.Process().children(recursive=True) if word in child.cmdline()]
+        return found
+
+    async def restart_server(self, word: str) -> None:
+        """Kill a server's process and wait until its successor is connected."""
+        before = sum(one.restarts for one in (await self.host.status()).servers)
+        self.server_process(word).kill()
+
+        async def restarted() -> bool:
+            health = (await self.host.status()).servers
+            return sum(one.restarts for one in health) > before and all(one.state == "connected" for one in health)
+
+        await self.until(restarted)
+
+    async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
+        """Look again and again, for half a minute at most."""
+        with anyio.fail_after(30):
+            while not await condition():  # noqa: ASYNC110  what it waits for happens in other processes
+                await anyio.sleep(0.02)
+
     async def host_expires(self) -> int:
         """What the queue's timer does, now."""
         return await self.running.queue.expire()
@@ -210,7 +243,7 @@ class Office:
 
     def told(self) -> str:
         """What the model read last."""
-        return "\n".join(m.content for m in self.model.requests[-1].messages if m.role in ("tool", "user"))
+        return "\n".join(m.content for m in own_part(self.model.requests[-1])[1:] if m.role in ("tool", "user"))
 
 
 def shop_refunds(state: Path) -> list[dict[str, Any]]:
@@ -253,16 +286,18 @@ def open_office(tmp_path: Path, clock: MovingClock) -> Opening:
         *,
         change: Callable[[HostConfig], HostConfig] = lambda config: config,
         variant: str = "",
-        arguments: tuple[str, ...] = (),
+        remember: str = "",
+        make_model: Callable[[Script], ScriptedModel] = ScriptedModel,
     ) -> AsyncIterator[Office]:
         state = tmp_path / "state"
         state.mkdir(exist_ok=True)
         loaded = settings_file.load(ROOT / "deskhand.toml", state)
-        config = change(with_partner(loaded.host, variant, *arguments))
+        memory = ("--state", str(state / remember)) if remember else ()
+        config = change(with_partner(loaded.host, variant, *memory))
         desk = QuietDesk()
         failed: Exception | None = None
         async with (
-            ScriptedModel(script) as model,
+            make_model(script) as model,
             wiring.running(replace(loaded, host=config), model, lambda _: desk, clock=clock) as running,
         ):
             try:

@@ -108,16 +108,16 @@ async def test_calls_of_one_reply_run_in_order_and_a_sibling_never_runs_again_af
 
 async def test_the_same_call_a_third_time_is_refused_however_it_is_spelt(open_office: Opening, script: Any) -> None:
     turns = script.turns(
-        script.call(LOOK_UP, order_id="O-1145"),
-        script.call(LOOK_UP, order_id="o1145"),
-        script.call(LOOK_UP, order_id="o-1145"),
-        script.reply("Your order was delivered."),
+        script.call(LOOK_UP, order_id="O-1302"),
+        script.call(LOOK_UP, order_id="o1302"),
+        script.call(LOOK_UP, order_id="o-1302"),
+        script.reply("Your order is on its way."),
     )
     async with open_office(turns) as office:
-        await office.work("T-0004")
-        assert [outcome for _, outcome in await office.outcomes("T-0004")] == ["result", "result", "refused"]
+        await office.work("T-0001")
+        assert [outcome for _, outcome in await office.outcomes("T-0001")] == ["result", "result", "refused"]
         assert [offer.name for offer in office.model.requests[3].offers] == ["desk.reply"]
-        assert (await office.result("T-0004")).stop_reason is StopReason.REPEATED_CALL
+        assert (await office.result("T-0001")).stop_reason is StopReason.REPEATED_CALL
 
 
 async def test_a_declined_call_asked_again_is_not_put_to_people_again(open_office: Opening, script: Any) -> None:
@@ -146,11 +146,11 @@ async def test_of_a_batch_that_passes_the_limit_nothing_runs(open_office: Openin
 async def test_after_four_model_calls_a_run_ends_and_the_last_one_may_only_reply(open_office: Opening, script: Any) -> None:
     looks = [script.call("shop.find_orders", query=word) for word in ("kettle", "spade", "pan", "hose", "rake")]
     async with open_office(script.turns(*looks)) as office:
-        await office.work("T-0004")
+        await office.work("T-0001")
         assert len(office.model.requests) == 4
         assert [offer.name for offer in office.model.requests[3].offers] == ["desk.reply"]
-        assert [outcome for _, outcome in await office.outcomes("T-0004")] == ["result", "result", "result", "refused"]
-        assert (await office.result("T-0004")).stop_reason is StopReason.MAX_ITERATIONS
+        assert [outcome for _, outcome in await office.outcomes("T-0001")] == ["result", "result", "result", "refused"]
+        assert (await office.result("T-0001")).stop_reason is StopReason.MAX_ITERATIONS
 
 
 async def test_a_reply_that_cannot_be_read_twice_goes_to_a_person(open_office: Opening, script: Any) -> None:

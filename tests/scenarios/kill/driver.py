@@ -68,7 +68,8 @@ class MortalDesk(HeadlessDesk):
 
 def refund(request: Request) -> Reply:
     """A function of the request alone, as a model is: quote, issue, reply."""
-    said = "\n".join(m.content for m in request.messages if m.role == "tool")
+    ticket = max(i for i, m in enumerate(request.messages) if m.role == "user" and m.content.startswith("Ticket:"))
+    said = "\n".join(m.content for m in request.messages[ticket:] if m.role == "tool")
     quote = re.search(r"Q-[0-9a-f]{10}", said)
     if quote is None:
         return _call("shop.quote_refund", {"order_id": "O-1145"})
