@@ -81,6 +81,12 @@ def cache_dir() -> Path:
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "deskhand" / "models"
 
 
+def is_here(entry: Entry) -> bool:
+    """Whether the file is in the cache at its whole size; its digest is checked where it is used."""
+    path = cache_dir() / entry.file
+    return path.is_file() and path.stat().st_size == entry.bytes
+
+
 def default_path() -> Path:
     """Where the embedded default's file is, or would be."""
     return cache_dir() / default(load()).file
@@ -93,18 +99,34 @@ def sha256_of(path: Path) -> str:
 
 def known_sha256(path: Path) -> str:
     """The file's sha256, remembered beside it under its size and time of change, so that a second start is quick."""
-    stat = path.stat()
-    stamp = {"bytes": stat.st_size, "changed_ns": stat.st_mtime_ns}
-    note = path.with_name(path.name + ".digest.json")
     try:
-        found = json.loads(note.read_text())
-        if {**found, "sha256": ""} == {**stamp, "sha256": ""}:
+        found = json.loads(_note(path).read_text())
+        if found["of"] == _stamp(path):
             return str(found["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     digest = sha256_of(path)
-    _remember(note, {**stamp, "sha256": digest})
+    remember(path, digest)
     return digest
+
+
+def remember(path: Path, digest: str) -> None:
+    """Write down what was just computed over `path`."""
+    partial = path.with_name(f"{path.name}.digest.{os.getpid()}")
+    try:
+        partial.write_text(json.dumps({"sha256": digest, "of": _stamp(path)}))
+        partial.replace(_note(path))
+    except OSError:
+        partial.unlink(missing_ok=True)  # a read-only folder: the next start hashes again
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(path.name + ".digest.json")
+
+
+def _stamp(path: Path) -> dict[str, int]:
+    stat = path.stat()
+    return {"bytes": stat.st_size, "changed_ns": stat.st_mtime_ns}
 
 
 def checked(path: Path, entries: Sequence[Entry] | None = None) -> str:
@@ -121,15 +143,6 @@ def checked(path: Path, entries: Sequence[Entry] | None = None) -> str:
     if entry and digest != entry.sha256:
         raise ModelSetupError(f"{path} has the wrong digest: delete it and run `deskhand model fetch {entry.name}`")
     return digest
-
-
-def _remember(note: Path, content: dict[str, Any]) -> None:
-    partial = note.with_name(f"{note.name}.{os.getpid()}")
-    try:
-        partial.write_text(json.dumps(content))
-        partial.replace(note)
-    except OSError:
-        partial.unlink(missing_ok=True)  # a read-only folder: the next start hashes again
 
 
 def _entry(row: dict[str, Any]) -> Entry:

@@ -11,7 +11,6 @@ from rich.table import Table
 from bot.cli.shared import console, out, told
 from models import catalogue
 from models.fetch import fetch as fetch_model
-from models.fetch import is_complete
 
 app = typer.Typer(help="The models on this machine.", no_args_is_help=True)
 
@@ -22,7 +21,7 @@ def list_models() -> None:
     """The catalogue, and which files are here."""
     table = Table("name", "file", "size", "licence", "here", "what for", box=None)
     for entry in catalogue.load():
-        here = "yes" if is_complete(entry.name) else "no"
+        here = "yes" if catalogue.is_here(entry) else "no"
         table.add_row(entry.name, entry.file, f"{entry.bytes / 1e9:.1f} GB", entry.licence, here, entry.note)
     out.print(table)
     out.print(f"Files are kept in {catalogue.cache_dir()}", style="dim")
@@ -36,7 +35,7 @@ def fetch(
 ) -> None:
     """Fetch a model file: resumes, tries the next source, checks disk space first and the digest last."""
     entry = catalogue.find(name, catalogue.load()) if name else catalogue.default(catalogue.load())
-    if is_complete(entry.name) and not source:
+    if catalogue.is_here(entry) and not source:
         out.print(f"{entry.title} is here: {catalogue.cache_dir() / entry.file}")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())

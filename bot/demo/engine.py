@@ -10,9 +10,10 @@ from pathlib import Path
 
 import anyio
 from anyio import to_thread
-from models.fetch import fetch, is_complete
 
+from models import catalogue
 from models.errors import ModelError
+from models.fetch import fetch
 
 Say = Callable[[str, str], None]
 """Takes a state ("building", "fetching", "live", "failed") and words."""
@@ -23,7 +24,7 @@ async def make_ready(folder: Path, name: str, marker: Path, say: Say) -> None:
     await to_thread.run_sync(_unmark, marker)
     if not engine_built() and not await _build(folder, say):
         return
-    if not is_complete(name):
+    if not catalogue.is_here(catalogue.find(name, catalogue.load())):
         try:
             await to_thread.run_sync(_fetch, name, say, abandon_on_cancel=True)
         except ModelError as error:
