@@ -29,8 +29,8 @@ CANCEL_WAIT = 1.0
 
 
 SPIN = {"GOMP_SPINCOUNT": "1000"}
-"""How long a decoding thread spins for its neighbour before it sleeps. The default, about a thousand times longer, makes two threads
-on two busy cores burn their turns waiting for each other: decoding then ran at a sixth of its speed (measured)."""
+"""How long a decoding thread spins for its neighbour before it sleeps. By default about a thousand times longer, and two threads
+on two busy cores then burn their turns waiting for each other: decoding ran at a sixth of its speed (measured)."""
 
 
 class _EngineGone(Exception):
@@ -78,7 +78,7 @@ class _Child:
         try:
             await self._in.send(wire.pack(message))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            raise _EngineGone(self._last_words()) from None
+            raise await self._gone() from None
 
     async def receive(self, silence: float) -> dict[str, Any]:
         try:
@@ -88,7 +88,7 @@ class _Child:
         except TimeoutError:
             raise _EngineGone(f"it said nothing for {silence:.0f} s") from None
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ValueError):
-            raise _EngineGone(self._last_words()) from None
+            raise await self._gone() from None
         return message
 
     async def kill(self) -> None:
@@ -97,13 +97,17 @@ class _Child:
                 self.process.kill()
             await self.process.wait()
             await self.process.aclose()
-            self._errors.close()
+            await anyio.to_thread.run_sync(self._errors.close)
 
-    def _last_words(self) -> str:
-        """The last line of its standard error: a GGML assertion or an exception, never text of a prompt."""
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else "it ended without a word"
+    async def _gone(self) -> _EngineGone:
+        """With the last line of its standard error: a GGML assertion or an exception, never text of a prompt."""
+        return _EngineGone(await anyio.to_thread.run_sync(_last_line, self._errors))
+
+
+def _last_line(file: IO[bytes]) -> str:
+    file.seek(0)
+    lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else "it ended without a word"
 
 
 class LlamaModel:
@@ -203,14 +207,11 @@ class LlamaModel:
         return self._child
 
     async def _check(self) -> None:
-        for module, package in (("llama_cpp", "llama-cpp-python"), ("llguidance", "llguidance")):
-            if find_spec(module) is None:
-                raise ModelSetupError(f"the package {package} isn't installed: run `make install`")
         if not self._sha256:
-            self._sha256 = await anyio.to_thread.run_sync(catalogue.checked, self._path)
+            self._sha256 = await anyio.to_thread.run_sync(_usable, self._path)
 
     async def _spawn(self) -> _Child:
-        errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _Child.kill
+        errors = await anyio.to_thread.run_sync(tempfile.TemporaryFile)
         # -P: a folder called `models` where the bot was started must not be taken for ours
         command = [sys.executable, "-P", "-m", "models.engine", f"--model={self._path}", *self._settings.arguments()]
         process = await anyio.open_process(command, stderr=errors, start_new_session=True, env={**SPIN, **os.environ})
@@ -233,6 +234,14 @@ class LlamaModel:
         child, self._child = self._child, None
         if child:
             await child.kill()
+
+
+def _usable(path: Path) -> str:
+    """The file's sha256. Raises `ModelSetupError` when a package or the file is missing, or the file is a wrong one."""
+    for module, package in (("llama_cpp", "llama-cpp-python"), ("llguidance", "llguidance")):
+        if find_spec(module) is None:
+            raise ModelSetupError(f"the package {package} isn't installed: run `make install`")
+    return catalogue.checked(path)
 
 
 def _frame(call: int, request: Request) -> dict[str, Any]:
