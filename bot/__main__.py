@@ -15,6 +15,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(up.up)
 app.command()(queue.queue)
+app.command()(queue.record)
 app.command()(ask.ask)
 app.add_typer(model.app, name="model")
 app.add_typer(servers.app, name="servers")

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from models.recorded import RecordedModel
-
 from bot.clock import SystemClock
 from bot.settings import Settings
-from host import policy
+from host import policy, prompt
 from host.catalog import Catalog
 from host.config import HostConfig
 from host.dispatch import Dispatcher
@@ -29,8 +27,10 @@ from host.signal import Signal
 from host.store.engine import Store
 from host.store.servers import ServerMemory
 from models import catalogue
+from models.fingerprint import prefix_digest
 from models.llama import EngineSettings, LlamaModel
 from models.port import Model, Sampling
+from models.recorded import RecordedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Running:
     outbox: Outbox
     store: Store
     report: tuple[str, ...]
+    prompt_digest: str
 
 
 def build_model(settings: Settings) -> Model:
@@ -89,7 +90,10 @@ async def running(
                 changed=changed,
                 model=model,
             )
-            yield Running(host, queue, Outbox(store, make_desk(host), clock, changed), store, report)
+            stable = prompt.stable_messages(config.prompt, catalog.attached())
+            prompt_digest = prefix_digest(stable, prompt.tool_specs(catalog.tools()))
+            outbox = Outbox(store, make_desk(host), clock, changed)
+            yield Running(host, queue, outbox, store, report, prompt_digest)
 
 
 def with_env(config: HostConfig, extra: Mapping[str, str]) -> HostConfig:

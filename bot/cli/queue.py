@@ -21,7 +21,9 @@ from bot.mailroom.files import read_tickets
 from bot.settings import Settings
 from host import score
 from host.types import Ticket
-from models.port import ModelInfo
+from models.port import Model, ModelInfo
+from models.recorder import Recorder
+from models.scripted import ScriptedModel
 
 ModelKind = Literal["recorded", "local"]
 
@@ -47,13 +49,42 @@ def queue(
         settings = wiring.with_model(settings, model)
     chosen = _chosen(settings, tickets, file, everything)
     try:
-        report = anyio.run(_work, settings, chosen, Rules(staff, lead))
+        report = anyio.run(_work, settings, chosen, Rules(staff, lead), wiring.build_model(settings))
     finally:
         if state is None:
             shutil.rmtree(folder, ignore_errors=True)
     if json_file is not None:
         json_file.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     _print(report)
+
+
+@told
+def record(
+    tickets: Annotated[str, typer.Option(help="Ticket ids, separated by commas.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="All tickets that deskhand.toml names.")] = False,
+    staff: Annotated[StaffRule, typer.Option(help="What scripted staff do with consent questions.")] = "approve",
+    lead: Annotated[LeadRule, typer.Option(help="What the scripted lead does with releases.")] = "decline",
+    into: Annotated[Path | None, typer.Option(help="The recordings' folder (default: the one in deskhand.toml).")] = None,
+    config: Config = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log every call.")] = False,
+) -> None:
+    """Work tickets on the real model and keep its replies, for `queue --model recorded`. Earlier recordings are kept."""
+    log_to_stderr("INFO" if verbose else "WARNING")
+    with tempfile.TemporaryDirectory(prefix="deskhand-record-") as folder:
+        settings = wiring.with_model(load(config, Path(folder)), "local")
+        chosen = _chosen(settings, tickets, None, everything)
+        target = into or Path(settings.model.recordings)
+        _print(anyio.run(_record, settings, chosen, Rules(staff, lead), target))
+    out.print(f"Recorded into {target}")
+
+
+async def _record(settings: Settings, chosen: Sequence[Ticket], rules: Rules, target: Path) -> dict[str, Any]:
+    unasked = ScriptedModel([])
+    async with wiring.running(settings, unasked, lambda host: HeadlessDesk(host, rules), extra_env=settings.queue.env) as dry:
+        prompt_digest = dry.prompt_digest
+    how = {"staff": rules.staff, "lead": rules.lead, "tickets": len(chosen), "limits": settings.host.limits.model_dump()}
+    recorder = Recorder(wiring.build_model(settings), target, prompt_digest=prompt_digest, host=how)
+    return await _work(settings, chosen, rules, recorder)
 
 
 def _chosen(settings: Settings, ids: str, file: Path | None, everything: bool) -> list[Ticket]:
@@ -77,8 +108,7 @@ def _chosen(settings: Settings, ids: str, file: Path | None, everything: bool) -
     return [ticket for ticket in read if not wanted or ticket.id in wanted]
 
 
-async def _work(settings: Settings, chosen: Sequence[Ticket], rules: Rules) -> dict[str, Any]:
-    model = wiring.build_model(settings)
+async def _work(settings: Settings, chosen: Sequence[Ticket], rules: Rules, model: Model) -> dict[str, Any]:
     async with (
         model,
         wiring.running(settings, model, lambda host: HeadlessDesk(host, rules), extra_env=settings.queue.env) as running,
@@ -91,7 +121,7 @@ async def _work(settings: Settings, chosen: Sequence[Ticket], rules: Rules) -> d
         await running.host.run_queue(ADMIN, None)
         await _until_done(running, len({ticket.id for ticket in chosen}))
         results = await running.host.results(tuple(dict.fromkeys(ticket.id for ticket in chosen)))
-        return _report(settings, model.info, results)
+        return _report(settings, model.info, running.prompt_digest, results)
 
 
 async def _until_done(running: wiring.Running, total: int) -> None:
@@ -105,13 +135,13 @@ async def _until_done(running: wiring.Running, total: int) -> None:
                 progress.update(task, completed=status.running.worked)
 
 
-def _report(settings: Settings, info: ModelInfo, results: Sequence[score.TicketResult]) -> dict[str, Any]:
+def _report(settings: Settings, info: ModelInfo, prompt_digest: str, results: Sequence[score.TicketResult]) -> dict[str, Any]:
     expected = score.read_expectations(Path(settings.queue.expectations)) if settings.queue.expectations else {}
     roles = score.ScoreConfig(quote_tool=settings.queue.quote_tool, issue_tool=settings.queue.issue_tool)
     sampling = {"temperature": settings.model.temperature, "max_tokens": settings.model.max_tokens, "seed": settings.model.seed}
     return {
         "model": {"name": info.name, "kind": info.kind, "file": info.file, "sha256": info.sha256},
-        "prompt_digest": results[0].prompt_digest if results else "",
+        "prompt_digest": prompt_digest,
         "sampling": sampling,
         **score.figures(results, expected, roles),
         "tickets": [score.as_json(result) for result in results],
