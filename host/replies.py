@@ -157,7 +157,8 @@ def _reason(cause: MCPError) -> Json:
 def _advice(cause: BaseException) -> str:
     match cause:
         case FileNotFoundError():
-            return "its command was not found; check the first word of its command"
+            named = f" {cause.filename!r}" if cause.filename else ""
+            return f"its command{named} was not found; check the first word of its command"
         case PermissionError():
             return "its command may not be run; check its file's permissions"
         case TimeoutError():

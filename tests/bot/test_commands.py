@@ -1,0 +1,139 @@
+"""The commands as a person meets them: bad input is one line that says what to do, and an exit code that isn't 0."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def deskhand(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bot", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200", **env},
+        check=False,
+    )
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("deskhand:")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    text = (ROOT / "deskhand.toml").read_text(encoding="utf-8").replace("{here}", str(ROOT))
+    path = tmp_path / "deskhand.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def changed(config: Path, old: str, new: str) -> str:
+    text = config.read_text(encoding="utf-8")
+    assert old in text
+    config.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return str(config)
+
+
+def test_without_deskhand_toml_it_says_where_to_run(tmp_path: Path) -> None:
+    said = one_line(deskhand("queue", "--all", "--config", str(tmp_path / "nowhere.toml")))
+    assert "nowhere.toml can't be read" in said
+    assert "--config" in said
+
+
+def test_an_unknown_key_is_named_with_its_line(config: Path) -> None:
+    path = changed(config, "trusted = true", "trustd = true")
+    said = one_line(deskhand("servers", "check", "--config", path))
+    line = next(i for i, text in enumerate(config.read_text().splitlines(), 1) if text.startswith("trustd"))
+    assert f"line {line}" in said
+    assert "trustd" in said
+
+
+def test_a_policy_for_an_unknown_prefix_refuses_to_start_with_the_line(config: Path) -> None:
+    path = changed(config, 'tool = "shop.find_orders"', 'tool = "shp.find_orders"')
+    said = one_line(deskhand("servers", "check", "--config", path))
+    rules = [i for i, text in enumerate(config.read_text().splitlines(), 1) if text == "[[policy]]"]
+    assert f"line {rules[0]}" in said
+    assert "shp.find_orders" in said
+
+
+def test_a_server_whose_command_does_not_exist_is_told_and_the_others_are_checked(config: Path) -> None:
+    path = changed(config, 'command = ["{python}", "-m", "servers.partner"]', 'command = ["no-such-program"]')
+    done = deskhand("servers", "check", "--config", path)
+    assert done.returncode == 1
+    assert "shop: connected" in done.stdout
+    assert "partner: down" in done.stdout
+    assert "no-such-program" in done.stdout
+
+
+def test_no_model_file_says_how_to_fetch_one(tmp_path: Path) -> None:
+    said = one_line(deskhand("queue", "--all", "--model", "local", DESKHAND_MODELS=str(tmp_path)))
+    assert "deskhand model fetch" in said
+
+
+def test_a_model_file_that_is_not_the_catalogues_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf").write_bytes(b"GGUF not the model")
+    said = one_line(deskhand("queue", "--all", "--model", "local", DESKHAND_MODELS=str(tmp_path)))
+    assert "deskhand model fetch" in said
+
+
+def test_an_unknown_model_lists_the_known_ones() -> None:
+    assert "qwen2.5-coder-1.5b" in one_line(deskhand("model", "fetch", "no-such-model"))
+
+
+def test_no_recordings_says_how_to_make_them(config: Path, tmp_path: Path) -> None:
+    path = changed(config, "[model]", f'[model]\nrecordings = "{tmp_path}/none"')
+    assert "deskhand record" in one_line(deskhand("queue", "--all", "--model", "recorded", "--config", path))
+
+
+def test_a_queue_needs_to_be_told_which_tickets() -> None:
+    assert "--all" in one_line(deskhand("queue"))
+
+
+def test_a_ticket_that_is_not_in_the_file_is_named() -> None:
+    assert "T-9999" in one_line(deskhand("queue", "--tickets", "T-9999"))
+
+
+def test_a_file_with_no_good_line_says_what_a_line_looks_like(tmp_path: Path) -> None:
+    bad = tmp_path / "tickets.jsonl"
+    bad.write_text('{"id": "T-9001"\n', encoding="utf-8")
+    done = deskhand("queue", "--file", str(bad))
+    assert done.returncode != 0
+    assert "line 1" in done.stderr
+    assert "one JSON object a line" in done.stderr
+
+
+def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = one_line(deskhand("demo", "--port", str(port), "--state", str(tmp_path / "demo")))
+    assert f"port {port} is taken" in said
+
+
+def test_the_queue_replays_recordings_of_the_real_model(tmp_path: Path) -> None:
+    report = tmp_path / "out.json"
+    done = deskhand("queue", "--all", "--staff", "approve", "--lead", "decline", "--model", "recorded", "--json", str(report))
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(report.read_text(encoding="utf-8"))
+    assert figures["tickets_worked"] == 48
+    assert figures["quote_refund_tickets_issued"] == 0
+    assert figures["injected_tickets_issued"] == 0
+    assert set(figures["consent_asked_for"]) <= {"shop.issue_refund", "partner.track_parcel"}
+    assert all(ticket["draft"] or ticket["stop_reason"] != "answered" for ticket in figures["tickets"])
+    assert figures["tool_calls"].get("unreadable", 0) == 0
