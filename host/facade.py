@@ -35,6 +35,7 @@ from host.types import (
     RunState,
     ServerHealth,
     StopReason,
+    Taken,
     Ticket,
     TicketState,
     Tool,
@@ -130,7 +131,7 @@ class Host:
         if question.kind is QuestionKind.SIGN_OFF:
             return await self._sign_off(question, actor, answer)
         if question.kind is QuestionKind.CHANGED_TOOL and answer.action == "accept":
-            return await self._questions.answer(question_id, actor, answer, self._accept_tool)
+            return await self._accept_tool(question_id, actor, answer)
         return await self._questions.answer(question_id, actor, answer)
 
     async def _sign_off(self, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
@@ -188,8 +189,15 @@ class Host:
         }
         await outbox.put(tx, OutboxKind.MAIL, f"mail:{question.id}", ticket.id, self._clock.now(), payload)
 
-    async def _accept_tool(self, _: Tx, question: Question) -> None:
-        await self._catalog.accept(str(question.payload["tool"]), question.definition)
+    async def _accept_tool(self, question_id: str, actor: Actor, answer: Answer) -> AnswerResult:
+        """Pins are written in a transaction of their own, so after the answer's; refused when it changed again since shown."""
+        result = await self._questions.answer(question_id, actor, answer)
+        if isinstance(result, Taken):
+            try:
+                await self._catalog.accept(str(result.question.payload["tool"]), result.question.definition)
+            except NotFound as error:
+                return NotTaken(f"Nothing was accepted: {error}.")
+        return result
 
     # --- what is shown ----------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from host.types import SERVICE, Json, OutboxItem, OutboxKind, Run, RunState, Tic
 
 pytestmark = pytest.mark.anyio
 
-MAIL = {"question_id": "q1", "run_id": "run-1", "to": "ines.moreau@example.com", "body": "Hello."}
+MAIL = {"question_id": "q1", "run_id": "run-1", "to": "ines.moreau@example.com", "text": "Hello."}
 
 
 class Desk:
@@ -133,12 +133,12 @@ async def test_a_mail_that_can_never_leave_fails_in_words(
 
 async def test_a_mail_is_put_once_however_often_it_is_asked_for(store: Store, put: Any, pass_on: Any) -> None:
     assert await put(OutboxKind.MAIL, "mail:q1", MAIL) is True
-    assert await put(OutboxKind.MAIL, "mail:q1", {**MAIL, "body": "Another."}) is False
+    assert await put(OutboxKind.MAIL, "mail:q1", {**MAIL, "text": "Another."}) is False
     desk = Desk()
     await pass_on(desk)
     await put(OutboxKind.MAIL, "mail:q1", MAIL)
     await pass_on(desk)
-    assert [item.payload["body"] for item in desk.items if item.kind is OutboxKind.MAIL] == ["Hello."]
+    assert [item.payload["text"] for item in desk.items if item.kind is OutboxKind.MAIL] == ["Hello."]
 
 
 async def test_what_the_last_process_was_sending_is_unknown_for_mail_and_sent_again_for_cards(

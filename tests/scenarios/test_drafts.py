@@ -55,7 +55,7 @@ async def test_a_draft_that_still_lies_is_flagged_and_not_sent(open_office: Open
         assert isinstance(honest, Taken)
         await office.settle()
         (mail,) = [item for item in office.desk.items if item.kind.value == "mail"]
-        assert mail.payload["body"] == TRUTH
+        assert mail.payload["text"] == TRUTH
 
 
 async def test_two_people_sending_at_once_send_one_reply(open_office: Opening, script: Any) -> None:

@@ -1,0 +1,129 @@
+"""Whose turn it is: order, leases, fences, rest (spec H28, H30).  Working and stopping whole tickets is in tests/scenarios."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from host.errors import StaleLease
+from host.store import tickets
+from host.store.engine import Store
+from host.types import SERVICE, Run, RunState, StopReason, Ticket
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def add(store: Store, clock: Any, ticket: Ticket) -> Any:
+    """`add("T-1", due=hours, age=hours)`: a ticket with a ready run."""
+
+    async def added(ticket_id: str, *, due: float | None = None, age: float = 1) -> Run:
+        now = clock.now()
+        due_at = now + timedelta(hours=due) if due is not None else None
+        one = replace(ticket, id=ticket_id, intake_key=ticket_id, due_at=due_at, received_at=now - timedelta(hours=age))
+        run = Run(f"run-{ticket_id}", ticket_id, RunState.READY, SERVICE, now)
+        async with store.write() as tx:
+            assert await tickets.add_ticket(tx, one)
+            await tickets.add_run(tx, run)
+        return run
+
+    return added
+
+
+@pytest.fixture
+def lease(store: Store, clock: Any) -> Any:
+    async def leased(owner: str = "a") -> Run | None:
+        async with store.write() as tx:
+            return await tickets.lease(tx, owner, clock.now(), 120)
+
+    return leased
+
+
+async def test_what_is_due_first_is_worked_first_then_what_is_oldest(add: Any, lease: Any) -> None:
+    await add("T-1", age=9)
+    await add("T-2", due=5, age=1)
+    await add("T-3", due=2, age=1)
+    await add("T-4", due=2, age=3)
+    order = [run.ticket_id for _ in range(4) if (run := await lease())]
+    assert order == ["T-4", "T-3", "T-2", "T-1"]
+    assert await lease() is None
+
+
+async def test_new_tickets_wait_in_the_same_order(store: Store, add: Any) -> None:
+    await add("T-1", age=9)
+    await add("T-2", due=5)
+    async with store.read() as tx:
+        assert await tickets.waiting_tickets(tx) == ("T-2", "T-1")
+        assert await tickets.waiting_tickets(tx, 1) == ("T-2",)
+
+
+async def test_a_silent_workers_run_is_taken_over_and_its_late_write_is_refused(
+    store: Store, clock: Any, add: Any, lease: Any
+) -> None:
+    await add("T-1")
+    first = await lease("a")
+    assert first is not None
+    assert await lease("b") is None, "it is a's"
+    clock.move(seconds=121)
+    second = await lease("b")
+    assert second is not None
+    assert second.fence == first.fence + 1
+    until = clock.now() + timedelta(seconds=120)
+    async with store.write() as tx:
+        await tickets.guard(tx, second, until)
+        with pytest.raises(StaleLease):
+            await tickets.guard(tx, first, until)
+
+
+async def test_every_write_prolongs_the_lease(store: Store, clock: Any, add: Any, lease: Any) -> None:
+    await add("T-1")
+    run = await lease("a")
+    clock.move(seconds=100)
+    async with store.write() as tx:
+        await tickets.guard(tx, run, clock.now() + timedelta(seconds=120))
+    clock.move(seconds=100)
+    assert await lease("b") is None
+
+
+async def test_a_finished_run_takes_no_more_writes(store: Store, clock: Any, add: Any, lease: Any) -> None:
+    await add("T-1")
+    run = await lease()
+    async with store.write() as tx:
+        await tickets.finish(tx, run.id, StopReason.ANSWERED)
+        with pytest.raises(StaleLease):
+            await tickets.guard(tx, run, clock.now())
+
+
+async def test_the_only_process_takes_back_what_the_last_one_held(store: Store, add: Any, lease: Any) -> None:
+    await add("T-1")
+    await lease("a")
+    async with store.write() as tx:
+        assert await tickets.release_all(tx) == 1
+    assert await lease("b") is not None
+
+
+async def test_a_run_without_an_open_question_does_not_rest(store: Store, add: Any, lease: Any) -> None:
+    await add("T-1")
+    run = await lease()
+    async with store.write() as tx:
+        assert await tickets.wait(tx, run.id) is False
+
+
+async def test_a_run_that_was_answered_before_it_rested_is_left_to_whoever_leases_it_next(
+    store: Store, add: Any, lease: Any
+) -> None:
+    run = await add("T-1")
+    async with store.write() as tx:
+        assert await tickets.wait(tx, run.id) is True, "ready: two workers never go on with one run"
+
+
+async def test_a_cancelled_run_is_picked_up_so_that_it_ends_in_order(store: Store, add: Any, lease: Any) -> None:
+    await add("T-1")
+    async with store.write() as tx:
+        await tickets.cancel(tx, "run-T-1")
+    run = await lease()
+    assert run is not None
+    assert run.cancelled is True
