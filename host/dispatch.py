@@ -431,7 +431,7 @@ class Dispatcher:
             kind = OutcomeKind.TIMED_OUT if isinstance(error, TimedOut) else OutcomeKind.FAILED
             return Outcome(kind, why, step="run")
         settings = self._config.servers[tool.server].tools.get(tool.remote_name)
-        if settings is None or settings.read_back is None:
+        if settings is None or settings.read_back is None or not intended.key:  # without a key nothing can be told apart
             return Outcome(OutcomeKind.MAY_HAVE_RUN, why, step="run")
         return await self._read_back(context, call, intended, tool, settings.read_back, why)
 
@@ -456,9 +456,7 @@ class Dispatcher:
         """Looked for and not found (or still open there): the same key makes a second sending one effect at most."""
         try:
             reply = await self._request(context.ticket, intended, tool, None, None)
-        except NotSent as error:
-            return Outcome(OutcomeKind.FAILED, f"{error}; nothing ran", step="run")
-        except ServerError as error:
+        except ServerError as error:  # whatever became of this one, the first may have run
             return Outcome(OutcomeKind.MAY_HAVE_RUN, str(error), step="run")
         if isinstance(reply, NeedsInput):
             return await self._ask_input(context, call, intended, tool, reply)
@@ -508,7 +506,7 @@ class Dispatcher:
                 await outbox.put(tx, OutboxKind.CARD, f"question:{asked.question_id}", context.ticket.id, now)
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{context.ticket.id}", context.ticket.id, now)
         call.ended = ended
-        _log(call, outcome, ms, context.run)
+        _log(call, REPLY if server == "desk" else tool.name if tool else "?", tool, outcome, ms, context.run)
 
     async def _write(self, context: Context, entry: journal.AnyEntry) -> None:
         async with self._writing(context.run) as tx:
@@ -672,11 +670,11 @@ def _row(context: Context, ended: journal.Ended, at: str) -> dict[str, object]:
     }
 
 
-def _log(call: CallLog, outcome: Outcome, ms: int, run: Run) -> None:
-    """One line a call: keys, never values (spec H16)."""
-    keys = ",".join(sorted(call.written.arguments))
+def _log(call: CallLog, name: str, tool: Tool | None, outcome: Outcome, ms: int, run: Run) -> None:
+    """One line a call: keys, never values (spec H16). A name or key that no tool has is a model's text: "?" stands for it."""
+    known = tool.full_schema.get("properties", {}) if tool else ("text",)
+    keys = ",".join(sorted(key if key in known else "?" for key in call.written.arguments))
     note = outcome.kind.value + (f"/{outcome.step}" if outcome.step else "")
-    name = call.written.name
     logger.info("tool_call name=%s arg_keys=[%s] ok=%s ms=%d note=%s run=%s", name, keys, outcome.ok, ms, note, run.id)
 
 

@@ -192,3 +192,23 @@ async def test_a_model_that_fails_ends_its_ticket_in_words_and_the_queue_goes_on
         line = (await office.host.card("ticket:T-0004")).line
         assert line.startswith("Needs a person: ")
         assert await office.verified("T-0004") == ""
+
+
+async def test_the_log_has_one_line_a_call_and_nothing_that_anybody_wrote(
+    open_office: Opening, script: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Keys, never values; a name or key of the model's own making is its text (spec H16)."""
+    caplog.set_level("DEBUG")
+    turns = script.turns(
+        _bad("shop.SECRETNAME", {"SECRETKEY": "SECRETVALUE"}),
+        _bad(LOOK_UP, {"order_id": "O-1145", "SECRETKEY": "SECRETVALUE"}),
+        script.refund,
+        script.reply("SECRETREPLY, thank you."),
+    )
+    async with open_office(turns) as office:
+        await office.work("T-0004")
+        lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("tool_call ")]
+    assert len(lines) == 4
+    assert "name=shop.quote_refund arg_keys=[order_id] ok=True" in lines[2]
+    for hidden in ("SECRET", "O-1145", "hot dust", "Tom Ashworth", "343.49", "Q-"):
+        assert hidden not in caplog.text, hidden
