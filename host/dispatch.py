@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -271,7 +270,7 @@ class Dispatcher:
     async def _run(self, context: Context, call: CallLog, cleared: Cleared, allowed: Allowed) -> Outcome | Waiting:
         if cleared.tool.server == "desk":
             return Outcome(OutcomeKind.RESULT, text=str(cleared.arguments["text"]))
-        key = secrets.token_hex(16) if cleared.tool.idempotency_param else ""
+        key = _key(context.ticket, cleared) if cleared.tool.idempotency_param else ""
         intended = journal.Intended(
             call_id=call.written.id,
             tool=cleared.tool.name,
@@ -536,6 +535,14 @@ class _Guarded:
 
 
 LEASE = timedelta(seconds=120)
+
+
+def _key(ticket: Ticket, cleared: Cleared) -> str:
+    """One effect for a ticket and exact arguments, whichever run asks: the server returns the first one (spec H13).
+
+    Derived, not drawn, so that a run can be replayed byte for byte (spec M7).
+    """
+    return digest(f"{ticket.id} {cleared.tool.name}", cleared.arguments)[:32]
 
 
 def _told_of_edits(outcome: Outcome, call: CallLog) -> Outcome:
