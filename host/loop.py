@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from models.fingerprint import prefix_digest
-
 from host import grounding, history, journal, prompt, review
 from host.catalog import Catalog
 from host.config import HostConfig, Limits, Templates
@@ -39,6 +37,7 @@ from host.types import (
     Turn,
 )
 from models.errors import ModelError
+from models.fingerprint import prefix_digest
 from models.port import Model, Reply, Request, Sampling
 
 logger = logging.getLogger(__name__)
@@ -72,6 +71,7 @@ class Stop:
     words: str
 
 
+STOPPED = Stop(StopReason.CANCELLED, "a person stopped this run")
 Step = Begin | CallModel | RunCalls | Review | Stop
 
 
@@ -83,7 +83,7 @@ def next_step(log: RunLog, limits: Limits, cancelled: bool) -> Step:
     if turn is not None and any(call.ended is None for call in turn.calls):
         return RunCalls(turn)
     if cancelled:
-        return Stop(StopReason.CANCELLED, "a person stopped this run")
+        return STOPPED
     if turn is not None:
         text = _reply_text(turn)
         if text is not None and turn.drafted is None:
@@ -251,7 +251,9 @@ class Loop:
             frozen = await servers.frozen(tx)
         turns = _turns(log)
         tools = self._catalog.tools()
-        narrowed = {t.name: None if t.server in frozen else self._narrow(t, facts) for t in tools if not t.off}
+        unasked = review.unasked(ticket, log.started.hint if log.started else "", self._config.review)
+        closed = {t.name for t in tools if t.server in frozen} | unasked
+        narrowed = {t.name: None if t.name in closed else self._narrow(t, facts) for t in tools if not t.off}
         may_reply = prompt.reply_allowed(ticket, facts, turns, self._config.lookup_first)
         offers = prompt.offers(tools, narrowed, reply_allowed=may_reply, only_reply=only_reply)
         offers = offers or prompt.offers(tools, {}, reply_allowed=True, only_reply=True)
@@ -328,9 +330,11 @@ class Loop:
         unmet = review.unmet(ticket, history.records(logs), self._config.review)
         if unmet and draft is not None and stop.reason is not StopReason.CANCELLED:
             stop = Stop(StopReason.NEEDS_PERSON, unmet)  # whatever the draft says (spec H25); without one, why it ended says more
-        stopped = journal.Stopped(reason=stop.reason, words=stop.words)
         async with self._store.write() as tx:
             await self._guard(tx, run)
+            if (await tickets.run(tx, run.id)).cancelled:  # by a person, a moment ago
+                stop = STOPPED
+            stopped = journal.Stopped(reason=stop.reason, words=stop.words)
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), stopped)
             await tickets.finish(tx, run.id, stop.reason)
             await self._questions.cancel(tx, run.id, "the run ended")

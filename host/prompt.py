@@ -135,11 +135,14 @@ def _resources(config: PromptConfig, attached: Sequence[Attached]) -> str:
 
 
 def _example_turns(turns: Sequence[Mapping[str, Json]]) -> Iterator[Message]:
-    """Each turn is {"call": name, "arguments": {…}, "result": …}; the reply needs no result."""
+    """Each turn is {"call": name, "arguments": {…}, "result": …} or has "error" for its result; the reply needs neither."""
     for number, turn in enumerate(turns, start=1):
         name = str(turn["call"])
         yield Message("assistant", "", (Call(name, turn.get("arguments", {})),))
-        if "result" in turn:
+        if "error" in turn:
+            failed = Outcome(OutcomeKind.TOOL_ERROR, text=str(turn["error"]))
+            yield Message("tool", render_outcome(name, f"c{number}", failed, RESULT_MAX))
+        elif "result" in turn:
             held = turn["result"]
             text = held if isinstance(held, str) else ""
             outcome = Outcome(OutcomeKind.RESULT, text=text, data=None if text else held)

@@ -344,14 +344,24 @@ def _numbers(sentence: Sentence, spans: Sequence[tuple[int, int]], case: _Case) 
 
 def unmet(ticket: Ticket, calls: Sequence[ToolCallRecord], config: ReviewConfig) -> str:
     """In words, what the ticket asked for and no successful call did; "" when nothing is missing. Quoted mail asks nothing."""
-    own = "\n".join(line for line in ticket.body.splitlines() if not line.lstrip().startswith(">"))
-    text = plain(f"{ticket.subject}\n{own}")
     for action in config.actions:
-        if action.asked is None or not re.search(action.asked, text, re.IGNORECASE):
+        if not _asked(action, ticket, ""):
             continue
         if not any(c.name in action.tools and succeeded(c) for c in calls):
             return f"the customer asked for {action.name}, and no successful call did it"
     return ""
+
+
+def unasked(ticket: Ticket, hint: str, config: ReviewConfig) -> frozenset[str]:
+    """Tools of acts that neither the ticket's own words nor a person's hint ask for: not offered to the model (spec M4)."""
+    known = [action for action in config.actions if action.asked is not None]
+    return frozenset(tool for action in known if not _asked(action, ticket, hint) for tool in action.tools)
+
+
+def _asked(action: ActionClaim, ticket: Ticket, hint: str) -> bool:
+    own = "\n".join(line for line in ticket.body.splitlines() if not line.lstrip().startswith(">"))
+    text = plain(f"{ticket.subject}\n{own}\n{hint}")
+    return action.asked is not None and re.search(action.asked, text, re.IGNORECASE) is not None
 
 
 def correction(flags: Sequence[Flag]) -> str:
