@@ -167,9 +167,11 @@ class Dispatcher:
 
     async def _cancelled_or_frozen(self, run: Run, name: str) -> Outcome | None:
         async with self._store.read() as tx:
-            now = await tickets.run(tx, run.id)
-            frozen = await servers.frozen(tx)
-        if now.cancelled:
+            return await self._stopped(tx, run, name)
+
+    async def _stopped(self, tx: Tx, run: Run, name: str) -> Outcome | None:
+        frozen = await servers.frozen(tx)
+        if (await tickets.run(tx, run.id)).cancelled:
             return Outcome(OutcomeKind.CANCELLED, "a person stopped this run; nothing ran", step="cancelled")
         tool = self._catalog.find(name)
         if tool is not None and tool.server in frozen:
@@ -285,7 +287,11 @@ class Dispatcher:
             generation=self._sessions.generation(cleared.tool.server),
             provenance=cleared.provenance,
         )
-        await self._write(context, intended)
+        async with self._writing(context.run) as tx:  # a stop or a freeze comes before this write, or after the intent
+            stopped = await self._stopped(tx, context.run, cleared.tool.name)
+            if stopped is not None:
+                return stopped
+            await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), intended)
         call.intended = intended
         return await self._send(context, call, intended, cleared.tool)
 

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, event
@@ -65,18 +66,23 @@ class Store:
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Tx]:
-        """A transaction that commits at its end and rolls back on any error."""
+        """A transaction that commits at its end and rolls back on any error.
+
+        A stop waits until it is over: the driver can't give a connection back in the middle of a statement.
+        """
         assert self._engine is not None, "open the store first"
-        async with self._engine.begin() as tx:
-            yield tx
+        with anyio.CancelScope(shield=True):
+            async with self._engine.begin() as tx:
+                yield tx
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Tx]:
         """A connection for reading."""
         assert self._engine is not None, "open the store first"
-        async with self._engine.connect() as tx:
-            reading = await tx.execution_options(deskhand_read=True)
-            yield reading
+        with anyio.CancelScope(shield=True):
+            async with self._engine.connect() as tx:
+                reading = await tx.execution_options(deskhand_read=True)
+                yield reading
 
 
 def _nothing(_record: logging.LogRecord) -> bool:

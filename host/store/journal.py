@@ -68,9 +68,9 @@ async def log_call(tx: Tx, row: Mapping[str, object]) -> None:
 async def count_calls(tx: Tx, since: str) -> dict[str, int]:
     """Calls with a result since a moment, by tool (spec H8: what already ran today)."""
     query = select(calls.c.tool, func.count()).where(calls.c.at >= since, calls.c.outcome == "result").group_by(calls.c.tool)
-    return dict((await tx.execute(query)).tuples().all())
+    return {row[0]: row[1] for row in await tx.execute(query)}
 
 
 async def count_outcomes(tx: Tx, run_ids: tuple[str, ...]) -> dict[str, int]:
     query = select(calls.c.outcome, func.count()).where(calls.c.run_id.in_(run_ids)).group_by(calls.c.outcome)
-    return dict((await tx.execute(query)).tuples().all())
+    return {row[0]: row[1] for row in await tx.execute(query)}

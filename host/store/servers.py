@@ -57,4 +57,4 @@ async def freeze(tx: Tx, prefix: str, by: str) -> None:
 async def frozen(tx: Tx) -> dict[str, str]:
     """Frozen servers and who froze them."""
     rows = await tx.execute(select(servers.c.prefix, servers.c.frozen_by).where(servers.c.frozen_by != ""))
-    return dict(rows.tuples().all())
+    return {row[0]: row[1] for row in rows}

@@ -61,7 +61,7 @@ async def waiting_tickets(tx: Tx, limit: int | None = None) -> tuple[str, ...]:
 
 async def counts(tx: Tx) -> dict[str, int]:
     rows = await tx.execute(select(tickets.c.state, func.count()).group_by(tickets.c.state))
-    return dict(rows.tuples().all())
+    return {row[0]: row[1] for row in rows}
 
 
 def _run(row: Row[tuple[object, ...]]) -> Run:

@@ -226,3 +226,28 @@ async def test_a_server_that_dies_in_the_middle_of_an_effect_is_asked_what_becam
 
 async def _intended(office: Any) -> bool:
     return (await office.kinds("T-0004")).count("intended") == 2
+
+
+async def test_a_run_stopped_at_any_moment_ends_in_order_and_leaves_a_chain_that_holds(open_office: Opening, script: Any) -> None:
+    """The moments are turns of the event loop: before the first step, in the middle of a statement, during a call."""
+
+    def look_twice(request: Request) -> Reply:
+        looks = script.said(request).count("shop.find_orders:")
+        return script.call("shop.find_orders", query=f"word {looks}") if looks < 2 else script.reply("Thank you for writing.")
+
+    async with open_office(look_twice) as office:
+        for turns in range(0, 400, 20):
+            await office.take("T-0005")
+            async with anyio.create_task_group() as group:
+                group.start_soon(office.settle)
+                for _ in range(turns):
+                    await anyio.lowlevel.checkpoint()
+                stopped = await office.host.stop(office.admin)
+            reason = (await office.result("T-0005")).stop_reason
+            assert reason is (StopReason.CANCELLED if stopped.ok else StopReason.ANSWERED), turns
+            assert (await office.host.card("ticket:T-0005")).run.state.value == "done", turns
+        assert await office.verified("T-0005") == ""
+        intended = [n.entry.call_id for n in await office.entries("T-0005") if n.entry.kind == "intended"]
+        ended = [n.entry.call_id for n in await office.entries("T-0005") if n.entry.kind == "ended"]
+        assert set(intended) <= set(ended)
+        assert len(ended) == len(set(ended)), "a call has one outcome"
