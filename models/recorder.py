@@ -19,12 +19,21 @@ class Recorder:
     """`models.port.Model` that passes on what `model` replies and keeps it in `folder`.
 
     `prompt_digest` and `host` (any JSON object: the host's settings) go into the manifest as given. A request met before gets
-    its newest reply; errors aren't recorded.
+    its newest reply, or with `reuse` the one it has: a batch then goes on where earlier ones ended. Errors aren't recorded.
     """
 
-    def __init__(self, model: Model, folder: Path, *, prompt_digest: str = "", host: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        folder: Path,
+        *,
+        prompt_digest: str = "",
+        host: Mapping[str, Any] | None = None,
+        reuse: bool = False,
+    ) -> None:
         self._model = model
         self._folder = folder
+        self._reuse = reuse
         self._recording: recording.Recording | None = None
         self._run: dict[str, Any] = {
             "model": {},
@@ -41,6 +50,9 @@ class Recorder:
         return self._model.info
 
     async def reply(self, request: Request) -> Reply:
+        known = self._recording.replies.get(fingerprint.digest(request)) if self._reuse else None
+        if known is not None:
+            return known
         started = time.monotonic()
         reply = await self._model.reply(request)
         seconds = round(time.monotonic() - started, 3)

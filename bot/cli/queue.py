@@ -83,7 +83,7 @@ async def _record(settings: Settings, chosen: Sequence[Ticket], rules: Rules, ta
     async with wiring.running(settings, unasked, lambda host: HeadlessDesk(host, rules), extra_env=settings.queue.env) as dry:
         prompt_digest = dry.prompt_digest
     how = {"staff": rules.staff, "lead": rules.lead, "tickets": len(chosen), "limits": settings.host.limits.model_dump()}
-    recorder = Recorder(wiring.build_model(settings), target, prompt_digest=prompt_digest, host=how)
+    recorder = Recorder(wiring.build_model(settings), target, prompt_digest=prompt_digest, host=how, reuse=True)
     return await _work(settings, chosen, rules, recorder)
 
 
