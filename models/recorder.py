@@ -50,9 +50,11 @@ class Recorder:
         return self._model.info
 
     async def reply(self, request: Request) -> Reply:
-        known = self._recording.replies.get(fingerprint.digest(request)) if self._reuse else None
-        if known is not None:
-            return known
+        if self._reuse:
+            async with self._lock:
+                known = (await self._load()).replies.get(fingerprint.digest(request))
+            if known is not None:
+                return known
         started = time.monotonic()
         reply = await self._model.reply(request)
         seconds = round(time.monotonic() - started, 3)
