@@ -21,6 +21,7 @@ from host.types import (
     Question,
     QuestionKind,
     QuestionState,
+    RoleName,
     Run,
     RunState,
     StopReason,
@@ -50,7 +51,7 @@ class Desk:
         self.questions = Questions(store, HostConfig(servers={}), clock, changed, lambda _: self.definition)
 
     async def ask(self, kind: QuestionKind = QuestionKind.CONSENT, **payload: Any) -> Question:
-        roles = ("lead",) if kind is QuestionKind.INPUT_REQUEST else ("staff", "lead")
+        roles: tuple[RoleName, ...] = ("lead",) if kind is QuestionKind.INPUT_REQUEST else ("staff", "lead")
         call_id = "" if kind is QuestionKind.SIGN_OFF else "run-1.c1"
         payload = {"tool": "shop.issue_refund", "arguments": {}, "schema": FORM, **payload}
         ask = Ask(kind, call_id, "shop", roles, "digest", "def-1", payload)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from host.config import ActionClaim, HostConfig, ReviewConfig
-from host.types import Answer, NotTaken, QuestionKind, QuestionState, StopReason, Taken
+from host.types import Action, Answer, NotTaken, QuestionKind, QuestionState, StopReason, Taken
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +67,7 @@ async def test_a_lead_who_does_not_release_leaves_it_held_and_the_servers_word_r
     async with open_office() as office:
         await office.work("T-0004")
         await office.approve("T-0004")
-        await office.answer(await office.open("T-0004"), office.lead, Answer(action, reason="not today"))
+        await office.answer(await office.open("T-0004"), office.lead, Answer(cast(Action, action), reason="not today"))
         await office.settle()
         assert ("shop.issue_refund", "tool_error") in await office.outcomes("T-0004")
         assert "the API still holds R-" in office.told()

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TICKET = "T-0004"
 #: How often the time is asked in a whole run; `test_the_moments_are_as_many_as_is_said` keeps it true.
 MOMENTS = 70
-#: Each is a place that hurts: a read or an effect at the shop that the journal does not know yet, an answer given and not sent, a release
+#: Places that hurt: a read or an effect at the shop that the journal does not know yet, an answer given and not sent, a release
 #: sent and not known, a draft, a mail.
 SPREAD = (14, 26, 30, 33, 40, 43, 53, 64)
 TRIED = range(1, MOMENTS + 1) if os.environ.get("DESKHAND_KILL") == "all" else SPREAD
