@@ -145,7 +145,7 @@ class SocketRunner:
 
     async def run(self) -> None:
         """Connect, keep connected, close on `stop`. Raises `ConfigError` when Slack refuses the app token."""
-        await self._check_token()
+        await self.check_token()
         while not self._stop.is_set():
             handler = self._handler()
             try:
@@ -156,8 +156,8 @@ class SocketRunner:
                     await handler.client.aiohttp_client_session.close()
                 self._say(False)
 
-    async def _check_token(self) -> None:
-        """The library would try a refused token for ever."""
+    async def check_token(self) -> None:
+        """The library would try a refused token for ever. Raises `ConfigError` in words."""
         try:
             await self._app.client.apps_connections_open(app_token=self._settings.app_token)
         except SlackApiError as error:

@@ -145,6 +145,7 @@ class Queue:
                 await self._loop.advance(run)
             if scope.cancelled_caught:
                 await self._loop.advance(run)  # ends it in order: what was begun is found out, nothing new starts
+            await self._redraw_progress(run)
         except StaleLease:
             logger.warning("run %s was taken over by another worker", run.id)
         except Exception as error:  # noqa: BLE001  the worker's edge: the ticket goes to a person, the queue goes on
@@ -153,6 +154,12 @@ class Queue:
         finally:
             self._working.pop(run.id, None)
             self._changed.ring()
+
+    async def _redraw_progress(self, run: Run) -> None:
+        """The queue run's message counts what is worked and what waits, also when a run came to wait for a person."""
+        if run.queue_run:
+            async with self._store.write() as tx:
+                await outbox.put(tx, OutboxKind.CARD, f"progress:{run.queue_run}", "", self._clock.now())
 
     async def _fail(self, run: Run, error: Exception) -> None:
         now = self._clock.now()

@@ -81,7 +81,9 @@ def _title(view: DraftView) -> str:
 
 
 def _flag_words(flags: Sequence[Flag]) -> str:
-    return "no flags" if not flags else f"{len(flags)} sentence{'s' if len(flags) > 1 else ''} flagged"
+    """A sentence may be flagged for more than one reason."""
+    count = len({flag.sentence for flag in flags})
+    return "no flags" if not flags else f"{count} sentence{'s' if count > 1 else ''} flagged"
 
 
 def _about(view: DraftView) -> Part:

@@ -18,6 +18,7 @@ from bot.cards.words import (
     outcome_line,
     question_records,
     record_lines,
+    roles_in_words,
     server_parts,
     who_may,
 )
@@ -30,7 +31,7 @@ _ANSWER = 1500
 
 def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
     question = view.question
-    blocks: list[Block] = [header(view.headline), rich(*_asks(view))]
+    blocks: list[Block] = [header(_title(view)), rich(*_asks(view))]
     for record in question_records(question)[:2]:
         blocks.append(rich(line(t("The record says", bold=True)), bullets(record_lines(record))))
     blocks += argument_blocks(view, 2500)
@@ -40,6 +41,12 @@ def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
         blocks.append(rich(decision(question), *_said(view), *_outcome(view)))
     text = f"{question.server} asks: {view.headline} · {question.ticket_id} · {decision_text(question)}"
     return Rendered(escaped(text, 1000), tuple(blocks), broadcast=above_staff(question))
+
+
+def _title(view: QuestionView) -> str:
+    """Ours, not the server's words: those stand below as what they are."""
+    amount = money(view.question)
+    return f"{view.question.server} asks {roles_in_words(view.question.roles)}{f' about {amount}' if amount else ''}"
 
 
 def _asks(view: QuestionView) -> list[Part]:

@@ -12,13 +12,6 @@ from host.views import TicketView
 
 THREAD_NOTE = "Nothing typed in this thread reaches the customer or the model. Use the buttons."
 _BODY = 2600
-_STATES = {
-    TicketState.NEW: "New",
-    TicketState.WORKING: "Being worked",
-    TicketState.WAITING_FOR_US: "Waiting for us",
-    TicketState.WAITING_FOR_CUSTOMER: "Waiting for the customer",
-    TicketState.DONE: "Done",
-}
 
 
 def render(view: TicketView, *, mentions: Mentions) -> Rendered:
@@ -30,20 +23,20 @@ def render(view: TicketView, *, mentions: Mentions) -> Rendered:
     long = is_cut(ticket.body, _BODY)
     if long:
         blocks.append(own("The message is longer than what fits here: “Whole text” shows all of it."))
-    blocks.append(rich(line(t(f"{_STATES[view.state]}. ", bold=True), t(view.line, 800))))
+    blocks.append(rich(line(t(view.line, 800, bold=True))))
     buttons: list[Part] = [button("Work this", ids.TICKET_WORK, ticket.id, style="primary")] if can_work(view) else []
     if long:
         buttons.append(button("Whole text", ids.TICKET_WHOLE, ticket.id))
     if buttons:
         blocks.append(actions(*buttons))
-    text = f"{ticket.id} · {ticket.subject} · from {ticket.sender_name}: {_STATES[view.state]}. {view.line}"
+    text = f"{ticket.id} · {ticket.subject} · from {ticket.sender_name}: {view.line}"
     return Rendered(escaped(text, 1000), tuple(blocks))
 
 
 def can_work(view: TicketView) -> bool:
-    """Whether the card offers Work this: nothing runs on it now, and it isn't closed. The host decides again on the click."""
+    """Whether the card offers Work this: nothing runs on it now, and it is our turn. The host decides again on the click."""
     idle = view.run is None or view.run.state is RunState.DONE
-    return idle and not view.waiting and view.state is not TicketState.DONE
+    return idle and not view.waiting and view.state not in (TicketState.WAITING_FOR_CUSTOMER, TicketState.DONE)
 
 
 def _sender(ticket: Ticket) -> Part:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -61,24 +62,32 @@ def _standby(settings: Settings) -> Model:
     return StandbyModel(recorded, lambda: wiring.build_model(wiring.with_model(settings, "local")), marker.exists)
 
 
-@dataclass(frozen=True, slots=True)
-class _Slack:
-    settings: SlackSettings
-    made: Clients
-    roles: Roles
-
-
 async def serve(settings: Settings, slack: SlackSettings, model: Model, demo: bool) -> None:
-    """Everything at once in one task group; a signal ends it in order, with what is due delivered first."""
+    """Serves until SIGTERM or Ctrl-C."""
+    async with serving(settings, slack, model, settings.queue.env if demo else {}) as running:
+        for line in running.report:
+            console.print(line, style="dim")
+        console.print(f"Deskhand is up: channel {slack.channel}, model {model.info.name}. Stop it with Ctrl-C.")
+        await _until_signal()
+
+
+@asynccontextmanager
+async def serving(
+    settings: Settings, slack: SlackSettings, model: Model, extra_env: Mapping[str, str] | None = None
+) -> AsyncIterator[wiring.Running]:
+    """Everything at once, while the block runs; then it is ended in order, with what is due delivered first.
+
+    The model is entered here. Raises `ConfigError` when Slack refuses a token; once connected, an error ends the block.
+    """
     made = clients(slack)
-    parts = _Slack(slack, made, _roles(settings, made))
+    roles = _roles(settings, made)
     mail = Mailroom(FileOutgoing(Path(settings.mailroom.sent)), settings.mailroom.sender)
 
     def desk(host: Host) -> SlackDesk:
         return SlackDesk(
             card=host.card,
             receipt_of=host.receipt_of,
-            mentions=parts.roles.mentions,
+            mentions=roles.mentions,
             poster=made.poster,
             web=made.web,
             channel=slack.channel,
@@ -86,21 +95,18 @@ async def serve(settings: Settings, slack: SlackSettings, model: Model, demo: bo
         )
 
     identity = await identify(made.web)
-    extra = settings.queue.env if demo else None
-    async with model, wiring.running(settings, model, desk, extra_env=extra) as running:
-        for line in running.report:
-            console.print(line, style="dim")
+    async with model, wiring.running(settings, model, desk, extra_env=extra_env) as running:
         background = Background()
-        app = build_app(slack, identity, host=running.host, roles=parts.roles, made=made, background=background)
+        app = build_app(slack, identity, host=running.host, roles=roles, made=made, background=background)
         socket = SocketRunner(app, slack)
-        inbox = _inbox(settings)
+        await socket.check_token()
+        inbox = FileInbox(_inbox(settings))
         async with anyio.create_task_group() as group:
             group.start_soon(running.queue.serve)
             group.start_soon(running.outbox.serve)
-            group.start_soon(take_in, FileInbox(inbox), running.host)
+            group.start_soon(take_in, inbox, running.host)
             group.start_soon(socket.run)
-            console.print(f"Deskhand is up: channel {slack.channel}, model {model.info.name}. Stop it with Ctrl-C.")
-            await _until_signal()
+            yield running
             socket.stop()
             await background.drain(DRAIN_SECONDS)
             await drain(running.outbox, DRAIN_SECONDS)

@@ -129,7 +129,9 @@ def test_each_stop_reason_has_words(views, reason):
 def test_each_state_of_a_ticket_can_be_drawn(views, state, run):
     made = run and Run("r1", "T-0004", run, LEA, views.ticket().received_at)
     card = check(draw(views.ticket_view(state=state, run=made), MENTIONS))
-    assert (ids.TICKET_WORK in buttons(card)) == (run in (None, RunState.DONE) and state is not TicketState.DONE)
+    assert (ids.TICKET_WORK in buttons(card)) == (
+        run in (None, RunState.DONE) and state not in (TicketState.WAITING_FOR_CUSTOMER, TicketState.DONE)
+    )
 
 
 @pytest.mark.parametrize("running", [True, False])

@@ -89,18 +89,19 @@ class Floor:
         assert answer["ms"] < 1000, f"acknowledged after {answer['ms']} ms (spec B8)"
         return answer
 
-    async def open_form(self, user: str, ts: str, action_id: str, callback: str) -> Json:
+    async def open_form(self, user: str, ts: str, action_id: str, callback: str, text: str = "") -> Json:
         """Press a button that opens a form, and wait until the form is filled."""
         await self.press(user, ts, action_id)
-        return await self.form(user, callback)
+        return await self.form(user, callback, text)
 
     async def form(self, user: str, callback: str, text: str = "") -> Json:
         """The person's form of this kind, once it shows this text."""
         found: Json = (await self.wait(what="modal", user=user, callback_id=callback, text=text))["view"]
         return found
 
-    async def submit(self, user: str, **values: object) -> Json:
-        return await self.do("submit", user=user, values=values)
+    async def submit(self, user: str, view_id: str | None = None, **values: object) -> Json:
+        """Submit the person's visible form with these fields (by action_id)."""
+        return await self.do("submit", user=user, values=values, **({"view_id": view_id} if view_id else {}))
 
     async def slash(self, user: str, text: str) -> None:
         answer = await self.do("slash", user=user, command="/deskhand", text=text)
