@@ -339,8 +339,9 @@ class Loop:
             await tickets.finish(tx, run.id, stop.reason)
             await self._questions.cancel(tx, run.id, "the run ended")
             await tickets.set_ticket_state(tx, run.ticket_id, TicketState.WAITING_FOR_US)
-            if draft is not None and draft.final and stop.reason is not StopReason.CANCELLED:
-                await self._ask_sign_off(tx, run, ticket, draft, stop)
+            if draft is not None and stop.reason is not StopReason.CANCELLED:
+                flags = draft.flags if draft.final else self.flags(ticket, logs, draft.text)  # more may have run since
+                await self._ask_sign_off(tx, run, ticket, draft.model_copy(update={"flags": flags}), stop)
             await self._redraw(tx, run)
         logger.info("run_ended run=%s stop=%s model_calls=%d", run.id, stop.reason.value, len(log.turns))
 
