@@ -31,8 +31,11 @@ def _item(row: Row[tuple[object, ...]]) -> OutboxItem:
 async def put(
     tx: Tx, kind: OutboxKind, key: str, ticket_id: str, now: datetime, payload: Mapping[str, Json] | None = None
 ) -> bool:
-    """Ask for a delivery, or for a newer version of a card. A mail or notice of a known key is never put twice (False)."""
-    row = (await tx.execute(select(outbox.c.id, outbox.c.version).where(outbox.c.key == key))).first()
+    """Ask for a delivery, or for a newer version of a card. A mail or notice of a known key is never put twice (False).
+
+    A card that is being delivered stays "trying", and `done` asks for the newer version: if the process dies, it may have arrived.
+    """
+    row = (await tx.execute(select(outbox.c.id, outbox.c.version, outbox.c.state).where(outbox.c.key == key))).first()
     if row is None:
         values = {"kind": kind.value, "key": key, "ticket_id": ticket_id, "payload": dumps(payload or {}), "version": 1}
         rest = {"delivered": 0, "attempts": 0, "uncertain": False, "not_before": iso(now), "state": "due", "why": ""}
@@ -40,9 +43,9 @@ async def put(
         return True
     if kind is not OutboxKind.CARD:
         return False
-    await tx.execute(
-        update(outbox).where(outbox.c.id == row.id).values(version=row.version + 1, state="due", not_before=iso(now), attempts=0)
-    )
+    state = "trying" if row.state == "trying" else "due"
+    newer = {"version": row.version + 1, "state": state, "not_before": iso(now), "attempts": 0}
+    await tx.execute(update(outbox).where(outbox.c.id == row.id).values(**newer))
     return True
 
 

@@ -183,6 +183,20 @@ async def test_a_card_that_changes_while_it_is_drawn_is_drawn_again(store: Store
     assert [await pass_on(desk), await pass_on(desk), await pass_on(desk)] == [1, 1, 0]
 
 
+async def test_a_card_that_changes_while_a_process_dies_over_it_may_have_arrived(store: Store, clock: Any, put: Any) -> None:
+    """Else the next process would post it a second time."""
+    await put(OutboxKind.CARD, "question:q1")
+    async with store.write() as tx:
+        (item,) = await rows.due(tx, clock.now())
+        assert await rows.trying(tx, item)
+    await put(OutboxKind.CARD, "question:q1")
+    desk = Desk()
+    box = Outbox(store, desk, clock, Signal())
+    await box.recover()
+    await box.deliver_due()
+    assert [(item.uncertain, item.version) for item in desk.items] == [(True, 2)]
+
+
 async def test_one_bad_delivery_never_stops_the_others(store: Store, put: Any, pass_on: Any) -> None:
     desk = Desk(RuntimeError("a fault of ours"))
     await put(OutboxKind.CARD, "ticket:T-9001")

@@ -15,13 +15,13 @@ from typing import Any
 import aiohttp
 import anyio
 import pytest
-from models.scripted import ScriptedModel
 
 from bot import settings as settings_file
 from bot.app import SlackSettings
 from bot.cli.up import serving
 from bot.settings import Settings as BotSettings
 from models.port import Reply, Request
+from models.scripted import ScriptedModel
 from servers.workspace.app import serve
 from servers.workspace.settings import Settings
 

@@ -1,4 +1,4 @@
-"""The bot as a process of its own, with a scripted model: `python driver.py SLACK_URL STATE CHANNEL`, tokens from the environment.
+"""The bot as a process of its own, with a scripted model: `python driver.py SLACK_URL STATE CHANNEL`, tokens from environment.
 
 The script is a function of the request, so that a process that goes on where another was killed says the same.
 """
@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
-from models.scripted import ScriptedModel, call
 
 from bot import settings as settings_file
 from bot.app import SlackSettings
 from bot.cli.up import serve
 from models.port import Reply, Request
+from models.scripted import ScriptedModel, call
 
 ROOT = Path(__file__).resolve().parents[3]
 
