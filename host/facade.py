@@ -284,6 +284,7 @@ class Host:
             delivery=delivery,
             receipt=receipt,
             on_flag=self._config.review.on_flag,
+            model=logs[-1].turns[-1].replied.model if logs and logs[-1].turns else "",
         )
 
     async def _progress(self, tx: Tx, queue_run: tickets.QueueRun) -> ProgressView:

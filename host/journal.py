@@ -70,6 +70,7 @@ class Replied(Entry):
     calls: tuple[CallWritten, ...]
     unreadable: str = ""
     only_reply: bool = False
+    model: str = ""
     offered: tuple[str, ...] = ()
     seconds: float = 0.0
     prompt_tokens: int = 0

@@ -38,7 +38,7 @@ from host.types import (
 )
 from models.errors import ModelError
 from models.fingerprint import prefix_digest
-from models.port import Model, Reply, Request, Sampling
+from models.port import Model, ModelInfo, Reply, Request, Sampling
 
 logger = logging.getLogger(__name__)
 
@@ -238,7 +238,7 @@ class Loop:
         except ModelError as error:
             await self._stop(run, ticket, logs, log, Stop(StopReason.FAILED, str(error)))
             return
-        entry = _replied(run, log, reply, only_reply, offered)
+        entry = _replied(run, log, reply, only_reply, offered, model_words(self._model.info))
         async with self._store.write() as tx:
             await self._guard(tx, run)
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), entry)
@@ -383,7 +383,18 @@ def _note(turn: TurnLog) -> str:
     return ""
 
 
-def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tuple[str, ...]) -> journal.Replied:
+def model_words(info: ModelInfo) -> str:
+    """Who wrote a reply, so that a recorded one is never taken for a live one."""
+    match info.kind:
+        case "recorded":
+            return f"{info.name}, from a recording"
+        case "scripted":
+            return "a script"
+        case "llama" | "remote":
+            return info.name
+
+
+def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tuple[str, ...], model: str) -> journal.Replied:
     first = len(log.calls) + 1
     calls = [(call.name, call.arguments) for call in reply.calls]
     if not calls and reply.text.strip() and not reply.unreadable:
@@ -395,6 +406,7 @@ def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tup
         calls=tuple(written),
         unreadable=reply.unreadable or ("" if written else "the reply held neither a call nor words"),
         only_reply=only_reply,
+        model=model,
         offered=offered,
         seconds=reply.usage.seconds,
         prompt_tokens=reply.usage.prompt_tokens,

@@ -42,7 +42,7 @@ class QuestionView:
 class DraftView:
     """The draft card (spec B5): a sign-off question with the reply as the customer would get it and the log of what ran.
 
-    `delivery` is "" before Send, else "sending", "sent", "unknown" or "failed", with `receipt` in words.
+    `model` says who wrote it. `delivery` is "" before Send, else "sending", "sent", "unknown" or "failed", with `receipt` in words.
     """
 
     question: Question
@@ -54,6 +54,7 @@ class DraftView:
     delivery: str = ""
     receipt: str = ""
     on_flag: str = "refuse"
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

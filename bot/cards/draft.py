@@ -88,7 +88,11 @@ def _flag_words(flags: Sequence[Flag]) -> str:
 
 def _about(view: DraftView) -> Part:
     to = f"{view.ticket.sender_name} <{view.ticket.sender_mail}>"
-    return line(t("To ", bold=True), t(to, 300), t(" · stopped because "), t(_STOPPED[view.stop_reason]), t("."))
+    return line(t("To ", bold=True), t(to, 300), t(" · stopped because "), t(_STOPPED[view.stop_reason]), *_written_by(view))
+
+
+def _written_by(view: DraftView) -> list[Part]:
+    return [t(" · written by "), t(view.model, 100), t(".")] if view.model else [t(".")]
 
 
 def _flags(view: DraftView) -> list[Block]:

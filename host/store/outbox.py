@@ -33,7 +33,7 @@ async def put(
 ) -> bool:
     """Ask for a delivery, or for a newer version of a card. A mail or notice of a known key is never put twice (False).
 
-    A card that is being delivered stays "trying", and `done` asks for the newer version: if the process dies, it may have arrived.
+    A card that is being delivered stays "trying", and `done` asks for the newer version: if the process dies, it may be there.
     """
     row = (await tx.execute(select(outbox.c.id, outbox.c.version, outbox.c.state).where(outbox.c.key == key))).first()
     if row is None:
