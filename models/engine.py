@@ -80,7 +80,7 @@ class Vocabulary:
         self._special: set[int] = set()
         added: list[str] = []
         for token in range(self.size):
-            attributes = lib.llama_token_get_attr(handle, token)
+            attributes = lib.llama_vocab_get_attr(handle, token)
             if attributes & (lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_USER_DEFINED):
                 self._special.add(token)
             if attributes & lib.LLAMA_TOKEN_ATTR_USER_DEFINED:
@@ -107,7 +107,7 @@ class Vocabulary:
 
     def ends(self, token: int) -> bool:
         """Whether this token ends a reply made without a grammar: end of generation, or any other control token."""
-        control = lib.llama_token_get_attr(self._handle, token) & lib.LLAMA_TOKEN_ATTR_CONTROL
+        control = lib.llama_vocab_get_attr(self._handle, token) & lib.LLAMA_TOKEN_ATTR_CONTROL
         return bool(control or lib.llama_vocab_is_eog(self._handle, token))
 
     def piece(self, token: int) -> bytes:

@@ -23,10 +23,11 @@ TOOLS_HEAD = (
     "\n\n# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
     "You are provided with function signatures within <tools></tools> XML tags:\n<tools>"
 )
+# The doubled braces are the publisher's: the template in this model's file writes them so.
 TOOLS_TAIL = (
     "\n</tools>\n\nFor each function call, return a json object with function name and arguments within ",
     " XML tags:\n",
-    '\n{"name": <function-name>, "arguments": <args-json-object>}\n',
+    '\n{{"name": <function-name>, "arguments": <args-json-object>}}\n',
 )
 SPACE = " \t\r\n"
 
