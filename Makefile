@@ -19,12 +19,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 MODERN := import sys; sys.exit(sys.version_info < (3, 11))
 VENV_READY := import ensurepip, venv, sys; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: help demo install test check machine compiler
+.PHONY: help demo install test check kill machine compiler
 
 help:
 	@echo "make demo     the first ten minutes: a page with a channel in it; the real model follows in the background"
 	@echo "make install  everything: .venv with the deskhand command, the engine (3 minutes) and the model (1.1 GB)"
 	@echo "make test     everything, then all tests; on Debian as root it installs what else they need"
+	@echo "make kill     kills the host at every moment between two writes, and lets a second process go on (ten minutes)"
 	@echo "make check    linters, types and import contracts"
 
 demo: $(VENV)/.base
@@ -35,6 +36,9 @@ install: compiler $(VENV)/.full
 
 test: machine install
 	@exec $(BIN)/python -m pytest $(ARGS)
+
+kill: $(VENV)/.full
+	@DESKHAND_KILL=all $(BIN)/python -m pytest tests/scenarios/kill -q --timeout 900
 
 check: $(VENV)/.full
 	@$(BIN)/ruff check .

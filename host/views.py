@@ -42,7 +42,8 @@ class QuestionView:
 class DraftView:
     """The draft card (spec B5): a sign-off question with the reply as the customer would get it and the log of what ran.
 
-    `model` says who wrote it. `delivery` is "" before Send, else "sending", "sent", "unknown" or "failed", with `receipt` in words.
+    `model` says who wrote it.
+    `delivery` is "" before Send, else "sending", "sent", "unknown" or "failed", with `receipt` in words.
     """
 
     question: Question
