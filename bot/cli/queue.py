@@ -124,12 +124,18 @@ async def _work(settings: Settings, chosen: Sequence[Ticket], rules: Rules, mode
         return _report(settings, model.info, running.prompt_digest, results)
 
 
+async def _step(running: wiring.Running) -> bool:
+    """One run's next steps, then whatever people have to be asked; False when nothing is left to do."""
+    worked = await running.queue.work_one()
+    return bool(await running.outbox.deliver_due()) or worked
+
+
 async def _until_done(running: wiring.Running, total: int) -> None:
     """One step after the other, so that a run can be repeated exactly."""
     columns = (TextColumn("tickets"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("tickets", total=total)
-        while await running.queue.work_one() or await running.outbox.deliver_due():
+        while await _step(running):
             status = await running.host.status()
             if status.running is not None:
                 progress.update(task, completed=status.running.worked)
