@@ -110,6 +110,8 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001  the dispatcher's edge: one bad call never stops the queue (spec H28)
             logger.error("dispatch failed: %s run=%s at %s", type(error).__name__, context.run.id, where(error))
             result = _after_fault(call, error)
+        if isinstance(result, Outcome) and result.kind is OutcomeKind.MAY_HAVE_RUN:
+            result = await self._person_looks(context, call, result)
         if isinstance(result, Outcome):
             await self._end(context, call, result, round((time.monotonic() - started) * 1000))
         return result
@@ -467,6 +469,28 @@ class Dispatcher:
             return await self._ask_input(context, call, intended, tool, reply)
         return self._outcome(context.ticket, tool, reply)
 
+    async def _person_looks(self, context: Context, call: CallLog, unknown: Outcome) -> Outcome | Waiting:
+        """The program can't find out: a person looks at the server and says which (spec H13)."""
+        async with self._store.read() as tx:
+            stopped = (await tickets.run(tx, context.run.id)).cancelled
+        if stopped or call.intended is None:
+            return unknown
+        asked = call.latest(QuestionKind.MAY_HAVE_RUN)
+        if asked is None:
+            async with self._writing(context.run) as tx:
+                await self._questions.ask(tx, context.run, _may_have_run(call, call.intended, unknown))
+            return Waiting()
+        closed = asked[1]
+        if closed is None:
+            return Waiting()
+        match closed.action:
+            case "it_ran":
+                return Outcome(OutcomeKind.RESULT, f"{closed.by} looked: it ran", text="A person looked at the server: it ran.")
+            case "it_did_not_run":
+                return Outcome(OutcomeKind.FAILED, f"{closed.by} looked: it did not run", step="run")
+            case _:
+                return replace(unknown, why=f"{unknown.why}; nobody looked ({closed.state.value})")
+
     async def _look_for(
         self, context: Context, intended: journal.Intended, tool: Tool, how: ReadBack
     ) -> Mapping[str, Json] | Outcome | None:
@@ -507,6 +531,8 @@ class Dispatcher:
             await journal.append(tx, context.ticket.id, context.run.id, now, ended)
             if server != "desk":
                 await journal_rows.log_call(tx, _row(context, ended, iso(now)))
+            if call.latest(QuestionKind.MAY_HAVE_RUN) is not None:  # found out meanwhile, or answered
+                await self._questions.cancel(tx, context.run.id, "it was found out", QuestionState.SUPERSEDED)
             for asked in call.asked:
                 await outbox.put(tx, OutboxKind.CARD, f"question:{asked.question_id}", context.ticket.id, now)
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{context.ticket.id}", context.ticket.id, now)
@@ -541,6 +567,19 @@ class _Guarded:
 
 
 LEASE = timedelta(seconds=120)
+
+
+def _may_have_run(call: CallLog, intended: journal.Intended, unknown: Outcome) -> Ask:
+    consent = call.latest(QuestionKind.CONSENT)
+    headline = str(consent[0].payload.get("headline", "")) if consent else ""
+    payload = {
+        "tool": intended.tool,
+        "arguments": intended.arguments,
+        "why": unknown.why,
+        "headline": headline or f"Run {intended.tool}",
+    }
+    bound = digest(intended.tool, intended.arguments)
+    return Ask(QuestionKind.MAY_HAVE_RUN, call.written.id, intended.server, CONSENT_ROLES, bound, intended.definition, payload)
 
 
 def _key(ticket: Ticket, cleared: Cleared) -> str:

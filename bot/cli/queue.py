@@ -139,6 +139,9 @@ async def _until_done(running: wiring.Running, total: int) -> None:
             status = await running.host.status()
             if status.running is not None:
                 progress.update(task, completed=status.running.worked)
+        await running.host.stop(ADMIN)  # what only a person could find out: it ends as cancelled, in words
+        while await _step(running):
+            pass
 
 
 def _report(settings: Settings, info: ModelInfo, prompt_digest: str, results: Sequence[score.TicketResult]) -> dict[str, Any]:
