@@ -5,7 +5,8 @@ Every permission is decided here or in `questions`; whoever calls only brings an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from host import history, journal, results
 from host.catalog import Catalog
@@ -39,8 +40,9 @@ from host.types import (
     Ticket,
     TicketState,
     Tool,
+    ToolCallRecord,
 )
-from host.views import Card, DraftView, ProgressView, QuestionView, Said, StatusView, TicketView
+from host.views import Card, DraftView, ProgressView, QuestionView, Said, StatusView, TicketView, by_sentence
 from models.port import Model
 
 Health = Callable[[], tuple[ServerHealth, ...]]
@@ -155,7 +157,7 @@ class Host:
         flags = await self._flags(question, text)
         if not flags or (self._config.review.on_flag == "confirm" and answer.content.get("confirmed") is True):
             return None
-        words = "; ".join(f"“{flag.sentence}” ({flag.why})" for flag in flags)
+        words = "; ".join(f"“{flag.sentence}” ({flag.why})" for flag in by_sentence(flags))
         advice = "Edit the reply, or work the ticket again." if self._config.review.on_flag == "refuse" else "Confirm to send."
         return NotTaken(f"Not sent: the reply says what nothing supports: {words}. {advice}", {"text": words})
 
@@ -279,7 +281,7 @@ class Host:
             ticket=ticket,
             text=edited or str(question.payload["text"]),
             flags=flags,
-            calls=history.records(logs),
+            calls=_named(history.records(logs), await question_rows.of_ticket(tx, ticket.id)),
             stop_reason=StopReason(question.payload["stop_reason"]),
             delivery=delivery,
             receipt=receipt,
@@ -301,6 +303,15 @@ class Host:
             stopped_by=queue_run.stopped_by,
             outcomes=outcomes,
         )
+
+
+def _named(records: Sequence[ToolCallRecord], questions: Sequence[Question]) -> tuple[ToolCallRecord, ...]:
+    """The call log as people read it: who consented and who answered the server, by name."""
+    people: dict[str, list[str]] = {}
+    for question in questions:
+        if question.answered_by is not None and question.answer is not None and question.answer.action in ("approve", "accept"):
+            people.setdefault(question.call_id, []).append(question.answered_by.name)
+    return tuple(replace(r, allowed_by=" and ".join(people[r.call_id])) if r.call_id in people else r for r in records)
 
 
 def _no_card(key: str) -> Card:

@@ -5,8 +5,8 @@ Assembled by `host.facade` from journal and rows; this module refuses to know ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from host.types import Flag, Outcome, Question, Run, ServerHealth, StopReason, Ticket, TicketState, Tool, ToolCallRecord
 
@@ -94,3 +94,12 @@ class Said:
 
 
 Card = TicketView | QuestionView | DraftView | ProgressView
+
+
+def by_sentence(flags: Sequence[Flag]) -> tuple[Flag, ...]:
+    """One flag a sentence, with every reason, in the order of the first."""
+    whys: dict[str, list[str]] = {}
+    for flag in flags:
+        whys.setdefault(flag.sentence, []).append(flag.why)
+    first = {flag.sentence: flag for flag in reversed(flags)}
+    return tuple(replace(first[sentence], why="; ".join(reasons)) for sentence, reasons in whys.items())

@@ -142,9 +142,7 @@ def _buttons(view: QuestionView) -> list[Part]:
     label = approve_label(view)
     amount = money(question)
     asked = (
-        confirm("Approve this?", f"{view.headline}. This can't be taken back here.", _yes(amount), danger=True)
-        if amount
-        else None
+        confirm("Approve this?", f"{view.headline}. This can't be taken back here.", _yes(view), danger=True) if amount else None
     )
     made = [
         button(
@@ -171,5 +169,7 @@ def may_edit(question: Question) -> tuple[str, ...]:
     return tuple(question.payload.get("may_edit") or ())
 
 
-def _yes(amount: str) -> str:
-    return one_line(f"Yes, {amount}", 30)
+def _yes(view: QuestionView) -> str:
+    """ "Yes, refund 343.49 EUR": verb and amount, or the amount alone where both don't fit."""
+    said = approve_label(view).removeprefix("Approve: ")
+    return f"Yes, {said}" if len(said) <= 25 else one_line(f"Yes, {money(view.question)}", 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.cards import ids
 from bot.cards.elements import Block, Part, actions, bullets, button, code, confirm, header, line, own, rich, t, weight
@@ -10,7 +11,7 @@ from bot.cards.rendered import Rendered
 from bot.cards.text import cut, escaped, is_cut, pieces
 from bot.cards.words import OUTCOMES, Mentions, arguments_in_words, decision, decision_text, seconds, who_may
 from host.types import Flag, QuestionState, StopReason, ToolCallRecord
-from host.views import DraftView
+from host.views import DraftView, by_sentence
 
 _REPLY = 4500
 _LOG = 3000
@@ -27,6 +28,7 @@ _STOPPED = {
 
 
 def render(view: DraftView, *, mentions: Mentions) -> Rendered:
+    view = replace(view, flags=by_sentence(view.flags))
     question = view.question
     blocks: list[Block] = [header(_title(view)), rich(_about(view))]
     blocks.append(rich({"type": "rich_text_quote", "elements": marked(view.text, view.flags, _REPLY)}))
@@ -81,18 +83,15 @@ def _title(view: DraftView) -> str:
 
 
 def _flag_words(flags: Sequence[Flag]) -> str:
-    """A sentence may be flagged for more than one reason."""
-    count = len({flag.sentence for flag in flags})
-    return "no flags" if not flags else f"{count} sentence{'s' if count > 1 else ''} flagged"
+    return "no flags" if not flags else f"{len(flags)} sentence{'s' if len(flags) > 1 else ''} flagged"
 
 
 def _about(view: DraftView) -> Part:
     to = f"{view.ticket.sender_name} <{view.ticket.sender_mail}>"
-    return line(t("To ", bold=True), t(to, 300), t(" · stopped because "), t(_STOPPED[view.stop_reason]), *_written_by(view))
-
-
-def _written_by(view: DraftView) -> list[Part]:
-    return [t(" · written by "), t(view.model, 100), t(".")] if view.model else [t(".")]
+    why = _STOPPED[view.stop_reason]
+    ended = f" · {why}" if view.stop_reason is StopReason.ANSWERED else f" · stopped because {why}"
+    written = f" · written by {view.model}" if view.model else ""
+    return line(t("To ", bold=True), t(to, 300), t(f"{ended}{written}", 300))
 
 
 def _flags(view: DraftView) -> list[Block]:
@@ -123,7 +122,7 @@ def _log(view: DraftView) -> list[Block]:
 def _delivery(view: DraftView) -> list[Part]:
     words = {
         "sending": "The reply is on its way.",
-        "sent": f"Delivered to the customer. {view.receipt}",
+        "sent": f"Delivered to the customer, receipt {view.receipt}.",
         "unknown": f"Nobody knows whether the reply reached the customer; it is not sent again by itself. {view.receipt}",
         "failed": f"The reply was NOT delivered. {view.receipt}",
     }

@@ -174,7 +174,7 @@ def _answered(question: Question) -> Part:
         return line(t("Answered.", bold=True))
     parts = [t(_DID[answer.action], bold=True), t(f" by {_name(question.answered_by)}", 200)]
     if question.answered_at:
-        parts += [t(" at "), when(question.answered_at)]
+        parts += [t(", "), when(question.answered_at)]
     return line(*parts, t(_because(answer.reason) or ".", 1200), t(_note(question), 600))
 
 

@@ -11,7 +11,7 @@ export function drawInspector(node) {
   const waiting = state.envelopes.filter((one) => one.state === "waiting").length;
   const bad = state.envelopes.filter((one) => ["timeout", "undelivered", "late"].includes(one.state)).length;
   const head = el("button", { type: "button", class: "inspector-head", "aria-expanded": String(shown), onclick: () => { shown = !shown; drawInspector(node); } },
-    el("b", {}, "Inspector"), el("span", { class: "muted" }, `${state.envelopes.length} envelopes · ${state.calls.length} calls`),
+    el("b", {}, "Inspector"), el("span", { class: "muted" }, `${state.envelopes.length} ${state.envelopes.length === 1 ? "envelope" : "envelopes"} · ${state.calls.length} calls`),
     waiting > 0 && el("span", { class: "chip waiting" }, `${waiting} waiting`), bad > 0 && el("span", { class: "chip bad" }, `${bad} unanswered`),
     el("span", { class: "caret", "aria-hidden": "true" }, shown ? "▾" : "▴"));
   const scroll = node.querySelector(".inspector-rows")?.scrollTop ?? 0;
