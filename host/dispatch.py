@@ -7,17 +7,16 @@ memory: `dispatch` returns `Waiting` and is called again with what the journal h
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from jsonschema import Draft202012Validator
-
 from host import journal, policy
+from host.asks import CONSENT_ROLES, ask_what_became, edits_of, elicited, headline, records_of, told_of_edits, unanswered
 from host.catalog import Catalog
+from host.checks import invalid_arguments, other_customers, unreadable_arguments
 from host.config import HostConfig, ReadBack
 from host.errors import Answered, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown, where
 from host.forms import read_requests
@@ -42,7 +41,6 @@ from host.types import (
     OutcomeKind,
     QuestionKind,
     QuestionState,
-    RoleName,
     Run,
     ServerReply,
     Ticket,
@@ -51,10 +49,6 @@ from host.types import (
 )
 
 logger = logging.getLogger(__name__)
-
-MAX_ARGUMENT_BYTES = 20_000
-MAX_DEPTH = 20
-CONSENT_ROLES: tuple[RoleName, ...] = ("staff", "lead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +117,7 @@ class Dispatcher:
     async def _advance(self, context: Context, call: CallLog) -> Outcome | Waiting:
         if call.intended is not None:
             return await self._resume(context, call, call.intended)
-        arguments = {**call.written.arguments, **_edits(call)}  # an edited call goes through the whole checkpoint (spec H21)
+        arguments = {**call.written.arguments, **edits_of(call)}  # an edited call goes through the whole checkpoint (spec H21)
         cleared = await self._check(context, call.written.name, arguments, unreadable=call.written.unreadable)
         if isinstance(cleared, Outcome):
             return cleared
@@ -149,7 +143,7 @@ class Dispatcher:
         tool = self._known(name)
         if isinstance(tool, Outcome):
             return tool
-        invalid = _invalid(tool, arguments)
+        invalid = invalid_arguments(tool, arguments)
         if invalid:
             return _refused(f"the arguments of {name} are not valid: {invalid}. Correct them and call again", "arguments")
         grounded = ground(tool, arguments, context.facts, self._config.grounding)
@@ -244,7 +238,7 @@ class Dispatcher:
             "arguments": cleared.arguments,
             "provenance": {name: {"source": f.source, "record": dict(f.record)} for name, f in cleared.provenance.items()},
             "rule": cleared.verdict.why,
-            "headline": _headline(settings.headline if settings else "", cleared),
+            "headline": headline(settings.headline if settings else "", cleared.tool.name, cleared.arguments, cleared.provenance),
             "may_edit": list(settings.may_edit) if settings else [],
         }
         ask = Ask(
@@ -321,7 +315,7 @@ class Dispatcher:
             return await self._uncertain(context, call, intended, tool, error)
         if isinstance(reply, NeedsInput):
             return await self._ask_input(context, call, intended, tool, reply)
-        return _told_of_edits(self._outcome(context.ticket, tool, reply), call)
+        return told_of_edits(self._outcome(context.ticket, tool, reply), call)
 
     async def _request(
         self,
@@ -355,7 +349,7 @@ class Dispatcher:
     def _outcome(self, ticket: Ticket, tool: Tool, reply: Finished) -> Outcome:
         if reply.is_error:
             return Outcome(OutcomeKind.TOOL_ERROR, text=reply.text, step="run")
-        strangers = self._config.servers[tool.server].record and _other_customer(reply.data, ticket.customer_id)
+        strangers = self._config.servers[tool.server].record and other_customers(reply.data, ticket.customer_id)
         if strangers:
             kind = OutcomeKind.FAILED if tool.effect == "read" else OutcomeKind.MAY_HAVE_RUN
             return Outcome(kind, "the result belongs to another customer and was not read", step="run")
@@ -384,7 +378,7 @@ class Dispatcher:
                     "message": request.message,
                     "schema": request.schema,
                     "round": number,
-                    "record": _records(intended.provenance),
+                    "record": records_of(intended.provenance),
                     "approved_by": intended.approved_by,
                 }
                 bound = digest(tool.name, intended.arguments)
@@ -404,8 +398,8 @@ class Dispatcher:
             if closed is None:
                 return Waiting()
             if closed.state is not QuestionState.ANSWERED:
-                return _unanswered(closed)
-            responses[str(asked.payload["request_key"])] = _elicited(closed)
+                return unanswered(closed)
+            responses[str(asked.payload["request_key"])] = elicited(closed)
         if isinstance(tool, Outcome):
             return replace(tool, kind=OutcomeKind.REFUSED, why=f"{tool.why}; the answer was not sent")
         refused = await self._still_allowed(context, intended, tool)
@@ -478,7 +472,7 @@ class Dispatcher:
         asked = call.latest(QuestionKind.MAY_HAVE_RUN)
         if asked is None:
             async with self._writing(context.run) as tx:
-                await self._questions.ask(tx, context.run, _may_have_run(call, call.intended, unknown))
+                await self._questions.ask(tx, context.run, ask_what_became(call, call.intended, unknown))
             return Waiting()
         closed = asked[1]
         if closed is None:
@@ -569,39 +563,12 @@ class _Guarded:
 LEASE = timedelta(seconds=120)
 
 
-def _may_have_run(call: CallLog, intended: journal.Intended, unknown: Outcome) -> Ask:
-    consent = call.latest(QuestionKind.CONSENT)
-    headline = str(consent[0].payload.get("headline", "")) if consent else ""
-    payload = {
-        "tool": intended.tool,
-        "arguments": intended.arguments,
-        "why": unknown.why,
-        "headline": headline or f"Run {intended.tool}",
-    }
-    bound = digest(intended.tool, intended.arguments)
-    return Ask(QuestionKind.MAY_HAVE_RUN, call.written.id, intended.server, CONSENT_ROLES, bound, intended.definition, payload)
-
-
 def _key(ticket: Ticket, cleared: Cleared) -> str:
     """One effect for a ticket and exact arguments, whichever run asks: the server returns the first one (spec H13).
 
     Derived, not drawn, so that a run can be replayed byte for byte (spec M7).
     """
     return digest(f"{ticket.id} {cleared.tool.name}", cleared.arguments)[:32]
-
-
-def _told_of_edits(outcome: Outcome, call: CallLog) -> Outcome:
-    edits = _edits(call)
-    if not edits:
-        return outcome
-    return replace(outcome, why=f"a person changed the arguments before it ran: {dumps(edits)}. {outcome.why}".strip())
-
-
-def _edits(call: CallLog) -> Mapping[str, Json]:
-    """What the person who approved changed in the arguments; the question allowed no other field."""
-    asked = call.latest(QuestionKind.CONSENT)
-    closed = asked[1] if asked else None
-    return closed.content if closed is not None and closed.action == "approve" else {}
 
 
 def _refused(why: str, step: str) -> Outcome:
@@ -622,55 +589,6 @@ def _lost_sight(intended: journal.Intended, unusable: Outcome) -> Outcome:
     return Outcome(OutcomeKind.MAY_HAVE_RUN, f"the program stopped while the call was under way; {unusable.why}", step="run")
 
 
-def unreadable_arguments(arguments: object) -> str:
-    """Why a call's arguments can't be kept, shown and sent as JSON; empty when they can (spec H8)."""
-    if not isinstance(arguments, Mapping):
-        return "the arguments are not a JSON object"
-    if _too_deep(arguments):
-        return f"the arguments are nested more than {MAX_DEPTH} deep"
-    try:
-        size = len(json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode())
-    except (ValueError, TypeError):  # NaN, infinity, half a surrogate pair
-        return "the arguments hold something that is no JSON value"
-    return f"the arguments are too long ({size:,} bytes of at most {MAX_ARGUMENT_BYTES:,})" if size > MAX_ARGUMENT_BYTES else ""
-
-
-def _too_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [inner for one in level if isinstance(one, Mapping | list | tuple) for inner in _members(one)]
-        if not level:
-            return False
-    return True
-
-
-def _members(value: Mapping[str, Json] | Sequence[Json]) -> Sequence[Json]:
-    return list(value.values()) if isinstance(value, Mapping) else value
-
-
-def _invalid(tool: Tool, arguments: Mapping[str, Json]) -> str:
-    errors = Draft202012Validator(dict(tool.schema)).iter_errors(dict(arguments))
-    words = "; ".join(error.message for error in errors)
-    strange = [name for name in arguments if name not in tool.schema.get("properties", {})]
-    return words or (f"there is no parameter {strange[0]!r}" if strange else "")
-
-
-def _headline(template: str, cleared: Cleared) -> str:
-    """The card's one line (spec B3): the server's own amounts and numbers, from the records the arguments came from."""
-    words = template or f"Run {cleared.tool.name}"
-    for name, fact in cleared.provenance.items():
-        for key, value in {**fact.record, "value": fact.value}.items():
-            shown = f"{value:.2f}" if isinstance(value, float) else str(value)
-            words = words.replace("{" + f"{name}.{key}" + "}", shown)
-    for name, value in cleared.arguments.items():
-        words = words.replace("{" + name + "}", str(value))
-    return words
-
-
-def _records(provenance: Mapping[str, Fact]) -> dict[str, Json]:
-    return {name: dict(fact.record) for name, fact in provenance.items()}
-
-
 def _fill(value: str, provenance: Mapping[str, Fact]) -> Json:
     """ "$quote_id.order_id" → that field of the record the argument came from."""
     if not value.startswith("$"):
@@ -680,34 +598,6 @@ def _fill(value: str, provenance: Mapping[str, Fact]) -> Json:
     if fact is None:
         return None
     return fact.record.get(field) if field else fact.value
-
-
-def _elicited(closed: journal.Closed) -> Json:
-    if closed.action == "accept":
-        return {"action": "accept", "content": dict(closed.content)}
-    return {"action": closed.action}
-
-
-def _unanswered(closed: journal.Closed) -> Outcome:
-    match closed.state:
-        case QuestionState.EXPIRED:
-            return Outcome(OutcomeKind.EXPIRED, "nobody answered the server's question in time", step="input")
-        case QuestionState.UNDELIVERABLE:
-            return Outcome(OutcomeKind.UNDELIVERABLE, "the server's question did not reach anybody", step="input")
-        case QuestionState.SUPERSEDED:
-            return Outcome(OutcomeKind.REFUSED, closed.reason, step="input")
-        case QuestionState.CANCELLED | QuestionState.OPEN | QuestionState.ANSWERED:
-            return Outcome(OutcomeKind.CANCELLED, closed.reason or "the run was stopped", step="input")
-
-
-def _other_customer(data: Json, customer_id: str | None) -> bool:
-    """Whether a record of somebody else is in a result (spec H32)."""
-    if isinstance(data, Mapping):
-        owner = data.get("customer_id")
-        return (owner is not None and owner != customer_id) or any(_other_customer(v, customer_id) for v in data.values())
-    if isinstance(data, list | tuple):
-        return any(_other_customer(value, customer_id) for value in data)
-    return False
 
 
 def _row(context: Context, ended: journal.Ended, at: str) -> dict[str, object]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from host import grounding, history, journal, prompt, review
 from host.catalog import Catalog
+from host.checks import unreadable_arguments
 from host.config import HostConfig, Limits, Templates
-from host.dispatch import LEASE, Context, Dispatcher, Waiting, unreadable_arguments
+from host.dispatch import LEASE, Context, Dispatcher, Waiting
 from host.history import CallLog, RunLog, TurnLog
 from host.port import Clock
 from host.questions import Ask, Questions, digest

@@ -1,0 +1,56 @@
+"""What a call must be before anything else is looked at: readable, valid, and about its own customer.  Pure (spec H8, H32)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from jsonschema import Draft202012Validator
+
+from host.types import Json, Tool
+
+MAX_ARGUMENT_BYTES = 20_000
+MAX_DEPTH = 20
+
+
+def unreadable_arguments(arguments: object) -> str:
+    """Why a call's arguments can't be kept, shown and sent as JSON; empty when they can (spec H8)."""
+    if not isinstance(arguments, Mapping):
+        return "the arguments are not a JSON object"
+    if _too_deep(arguments):
+        return f"the arguments are nested more than {MAX_DEPTH} deep"
+    try:
+        size = len(json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode())
+    except (ValueError, TypeError):  # NaN, infinity, half a surrogate pair
+        return "the arguments hold something that is no JSON value"
+    return f"the arguments are too long ({size:,} bytes of at most {MAX_ARGUMENT_BYTES:,})" if size > MAX_ARGUMENT_BYTES else ""
+
+
+def _too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for one in level if isinstance(one, Mapping | list | tuple) for inner in _members(one)]
+        if not level:
+            return False
+    return True
+
+
+def _members(value: Mapping[str, Json] | Sequence[Json]) -> Sequence[Json]:
+    return list(value.values()) if isinstance(value, Mapping) else value
+
+
+def invalid_arguments(tool: Tool, arguments: Mapping[str, Json]) -> str:
+    errors = Draft202012Validator(dict(tool.schema)).iter_errors(dict(arguments))
+    words = "; ".join(error.message for error in errors)
+    strange = [name for name in arguments if name not in tool.schema.get("properties", {})]
+    return words or (f"there is no parameter {strange[0]!r}" if strange else "")
+
+
+def other_customers(data: Json, customer_id: str | None) -> bool:
+    """Whether a record of somebody else is in a result (spec H32)."""
+    if isinstance(data, Mapping):
+        owner = data.get("customer_id")
+        return (owner is not None and owner != customer_id) or any(other_customers(v, customer_id) for v in data.values())
+    if isinstance(data, list | tuple):
+        return any(other_customers(value, customer_id) for value in data)
+    return False
