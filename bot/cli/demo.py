@@ -7,7 +7,7 @@ from typing import Annotated
 import anyio
 import typer
 
-from bot.cli.shared import Config, State, console, load, log_to_stderr, told
+from bot.cli.shared import Config, State, load, log_to_stderr, told
 from bot.demo.supervisor import Supervisor, default_state
 
 
@@ -22,7 +22,4 @@ def demo(
     settings = load(config, state)
     if state is None:
         settings = load(config, default_state(settings))
-    try:
-        anyio.run(Supervisor(settings, port).serve)
-    except KeyboardInterrupt:
-        console.print("The demo has ended; its state is kept.")
+    anyio.run(Supervisor(settings, port).serve)

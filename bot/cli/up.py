@@ -12,7 +12,7 @@ import anyio
 import typer
 
 from bot import wiring
-from bot.app import Clients, SlackSettings, SocketRunner, build_app, clients, identify
+from bot.app import Clients, SlackSettings, SocketRunner, build_app, check_app_token, clients, identify
 from bot.cli.shared import Config, State, console, fail, load, log_to_stderr, told
 from bot.listeners.edge import Background
 from bot.mailroom.files import FileInbox, FileOutgoing
@@ -95,11 +95,11 @@ async def serving(
         )
 
     identity = await identify(made.web)
+    await check_app_token(made.web, slack)
     async with model, wiring.running(settings, model, desk, extra_env=extra_env) as running:
         background = Background()
         app = build_app(slack, identity, host=running.host, roles=roles, made=made, background=background)
         socket = SocketRunner(app, slack)
-        await socket.check_token()
         inbox = FileInbox(_inbox(settings))
         async with anyio.create_task_group() as group:
             group.start_soon(running.queue.serve)

@@ -6,8 +6,10 @@ A small HTTP side on loopback is what the page's two buttons reach; nothing of i
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -29,6 +31,14 @@ console = Console(stderr=True, highlight=False)
 TOKENS = {"SLACK_BOT_TOKEN": "xoxb-local", "SLACK_APP_TOKEN": "xapp-local"}
 
 
+class _Server(uvicorn.Server):
+    """Leaves signals to the supervisor, which has children to end."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 class Supervisor:
     """One demo. `serve` runs until cancelled."""
 
@@ -47,10 +57,18 @@ class Supervisor:
         async with anyio.create_task_group() as group:
             group.start_soon(self._serve_http)
             group.start_soon(self._make_model_ready)
-            while True:
-                self._reset = anyio.Event()
-                await self._one_life()
-                await anyio.to_thread.run_sync(self._wipe)
+            group.start_soon(self._live)
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    break
+            group.cancel_scope.cancel()
+        console.print("The demo has ended; its state is kept.")
+
+    async def _live(self) -> None:
+        while True:
+            self._reset = anyio.Event()
+            await self._one_life()
+            await anyio.to_thread.run_sync(self._wipe)
 
     async def _one_life(self) -> None:
         """From the programs' start to a reset."""
@@ -144,7 +162,7 @@ class Supervisor:
             Route("/reset", self._ask_reset, methods=["POST"]),
         ]
         config = uvicorn.Config(Starlette(routes=routes), port=self._own_port, log_level="error", lifespan="off")
-        await uvicorn.Server(config).serve()
+        await _Server(config).serve()
 
     async def _status(self, _: Request) -> JSONResponse:
         bot = getattr(self, "_bot", None)
