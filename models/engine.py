@@ -160,26 +160,34 @@ class Decoder:
         self._vocabulary_size: int = lib.llama_vocab_n_tokens(self.vocabulary_handle)
         self.live: list[int] = []
         self.stop = threading.Event()
-        self._abort = lib.ggml_abort_callback(lambda _data: self.stop.is_set())
+        self._alive: Callable[[], None] = _nothing
+        self._abort = lib.ggml_abort_callback(self._asked_to_stop)
 
     def keep(self, count: int) -> None:
         """Forget all but the first `count` tokens of the live sequence."""
         lib.llama_memory_seq_rm(self._memory, 0, count, -1)
         del self.live[count:]
 
-    def prefill(self, tokens: Sequence[int], check: Callable[[], None]) -> None:
-        """Evaluate prompt tokens after the live ones, in batches that are never under MIN_BATCH; `check` runs between them.
+    def prefill(self, tokens: Sequence[int], alive: Callable[[], None]) -> None:
+        """Evaluate prompt tokens after the live ones, in batches that are never under MIN_BATCH; `alive` is called all the while.
 
-        The abort callback is set here only: it costs a few microseconds per graph node, and a batch of prompt may take seconds.
+        The abort callback is set here only: it costs a few microseconds per graph node, and a batch of prompt may take seconds,
+        on a busy machine a minute.
         """
+        self._alive = alive
         lib.llama_set_abort_callback(self._context, self._abort, None)
         try:
             for size in batches(len(tokens), self._batch_size):
                 self._decode(tokens[:size])
                 tokens = tokens[size:]
-                check()
         finally:
             lib.llama_set_abort_callback(self._context, lib.ggml_abort_callback(), None)
+            self._alive = _nothing
+
+    def _asked_to_stop(self, _data: int | None) -> bool:
+        """Called by llama.cpp between the nodes of its graph; must not raise."""
+        self._alive()
+        return self.stop.is_set()
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Evaluate tokens of the reply."""
@@ -207,6 +215,10 @@ class Decoder:
                 raise _Refused("cancelled", "cancelled")
             raise RuntimeError(f"llama_decode answered {status}")
         self.live.extend(tokens)
+
+
+def _nothing() -> None:
+    return None
 
 
 def batches(count: int, size: int) -> list[int]:
@@ -247,7 +259,8 @@ class Engine:
         matcher = self._matcher(call.offers)
         kept = reusable(self.decoder.live, prompt)
         self.decoder.keep(kept)
-        self.decoder.prefill(prompt[kept:], call.check)
+        self.decoder.prefill(prompt[kept:], call.tick)
+        call.check()
         try:
             tokens, forced, stopped = self._generate(call, matcher)
         finally:
@@ -333,6 +346,9 @@ class _Job:
         """Say that we live, and stop when asked to."""
         if self.stop.is_set():
             raise _Refused("cancelled", "cancelled")
+        self.tick()
+
+    def tick(self) -> None:
         now = time.monotonic()
         if now - self.ticked >= TICK:
             self.ticked = now

@@ -42,8 +42,8 @@ class EngineSettings:
     """How the engine runs. Times in seconds, `context` and `batch` in tokens.
 
     `repack` and `flash_attention` are off because only so a cached run equals a cold one (see `models.engine`); `repack` also
-    costs 600 MB of anonymous memory. `silence` is how long the engine may say nothing before it counts as hung: one batch
-    of prompt takes about 2 s on two quiet cores. `timeout` bounds a whole call, `load_timeout` the start.
+    costs 600 MB of anonymous memory. `silence` is how long the engine may say nothing before it counts as hung: while it
+    works it speaks about once a second. `timeout` bounds a whole call, `load_timeout` the start.
     """
 
     context: int = 8192
@@ -213,7 +213,15 @@ class LlamaModel:
     async def _spawn(self) -> _Child:
         errors = await anyio.to_thread.run_sync(tempfile.TemporaryFile)
         # -P: a folder called `models` where the bot was started must not be taken for ours
-        command = [sys.executable, "-P", "-m", "models.engine", f"--model={self._path}", *self._settings.arguments()]
+        command = [
+            sys.executable,
+            "-P",
+            "-Wignore::DeprecationWarning",
+            "-m",
+            "models.engine",
+            f"--model={self._path}",
+            *self._settings.arguments(),
+        ]
         process = await anyio.open_process(command, stderr=errors, start_new_session=True, env={**SPIN, **os.environ})
         child = _Child(process, errors)
         try:
