@@ -67,9 +67,12 @@ class MailroomSettings(Frozen):
 
 
 class ModelSettings(Frozen):
-    """`kind` "local" decodes here; "recorded" replays `recordings`."""
+    """`kind` "local" decodes here; "remote" asks the OpenAI-compatible server at `base_url` for `name`, with the key that the
+    environment variable `api_key_env` holds; "recorded" replays `recordings`."""
 
-    kind: Literal["local", "recorded"] = "local"
+    kind: Literal["local", "recorded", "remote"] = "local"
+    base_url: str = ""
+    api_key_env: str = ""
     name: str = "qwen2.5-coder-1.5b"
     recordings: str = "{here}/tests/recordings/ticket-runs"
     context: int = 8192

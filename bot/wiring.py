@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from models.fingerprint import prefix_digest
 from models.llama import EngineSettings, LlamaModel
 from models.port import Model, Sampling
 from models.recorded import RecordedModel
+from models.remote import RemoteModel, RemoteSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ def build_model(settings: Settings) -> Model:
     chosen = settings.model
     if chosen.kind == "recorded":
         return RecordedModel(Path(chosen.recordings))
+    if chosen.kind == "remote":
+        if not chosen.base_url:
+            raise ConfigError('[model] kind = "remote" needs base_url: write the server\'s address up to /v1')
+        return RemoteModel(RemoteSettings(chosen.base_url, chosen.name, os.environ.get(chosen.api_key_env, "")))
     path = catalogue.cache_dir() / catalogue.find(chosen.name, catalogue.load()).file
     return LlamaModel(path, EngineSettings(context=chosen.context, threads=chosen.threads, niceness=chosen.niceness))
 
