@@ -81,6 +81,7 @@ machine:
 	@need=""; \
 	command -v c++ >/dev/null || need="$$need build-essential"; \
 	command -v chromium >/dev/null || need="$$need chromium fonts-liberation"; \
+	command -v npm >/dev/null || need="$$need npm"; \
 	if [ ! -x $(BIN)/python ] && [ -z "$(PYTHON)" ]; then \
 	  found=""; \
 	  for name in $(CANDIDATES); do \

@@ -93,6 +93,17 @@ async def identify(web: AsyncWebClient) -> Identity:
     return Identity(str(answer["team_id"]), str(answer["user_id"]), str(answer.get("bot_id") or ""))
 
 
+async def check_app_token(web: AsyncWebClient, settings: SlackSettings) -> None:
+    """Asked once: the library would try a refused token for ever. Raises `ConfigError` in words."""
+    try:
+        await web.apps_connections_open(app_token=settings.app_token)
+    except SlackApiError as error:
+        code = error.response.get("error") if error.response else "no answer"
+        raise ConfigError(f"Slack does not accept the app token ({code}): set SLACK_APP_TOKEN to an xapp- token") from error
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise ConfigError(f"Slack can't be reached ({type(error).__name__}): check the network and `base_url`") from error
+
+
 def build_app(
     settings: SlackSettings, identity: Identity, *, host: Front, roles: Roles, made: Clients, background: Background
 ) -> AsyncApp:
@@ -145,7 +156,7 @@ class SocketRunner:
 
     async def run(self) -> None:
         """Connect, keep connected, close on `stop`. Raises `ConfigError` when Slack refuses the app token."""
-        await self.check_token()
+        await check_app_token(self._app.client, self._settings)
         while not self._stop.is_set():
             handler = self._handler()
             try:
@@ -155,16 +166,6 @@ class SocketRunner:
                     await handler.close_async()  # type: ignore[no-untyped-call]
                     await handler.client.aiohttp_client_session.close()
                 self._say(False)
-
-    async def check_token(self) -> None:
-        """The library would try a refused token for ever. Raises `ConfigError` in words."""
-        try:
-            await self._app.client.apps_connections_open(app_token=self._settings.app_token)
-        except SlackApiError as error:
-            code = error.response.get("error") if error.response else "no answer"
-            raise ConfigError(f"Slack does not accept the app token ({code}): set SLACK_APP_TOKEN to an xapp- token") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise ConfigError(f"Slack can't be reached ({type(error).__name__}): check the network and `base_url`") from error
 
     def _handler(self) -> AsyncSocketModeHandler:
         handler = AsyncSocketModeHandler(

@@ -17,7 +17,7 @@ _REPLY = 4500
 _LOG = 3000
 _FLAGS = 1800
 _STOPPED = {
-    StopReason.ANSWERED: "the model wrote its reply",
+    StopReason.ANSWERED: "the reply is finished",
     StopReason.MAX_ITERATIONS: "the limit of model calls was reached",
     StopReason.REPEATED_CALL: "the model asked for the same call again",
     StopReason.DEADLINE: "the time for this ticket ran out",

@@ -119,9 +119,10 @@ def provenance_words(source: str, calls: Iterable[ToolCallRecord]) -> str:
 
 
 def record_lines(record: Mapping[str, Json], most: int = 12) -> list[list[Part]]:
-    """A record's fields as bullets, lists of objects (order lines) one line each. Says how many it left out."""
+    """A record's fields as bullets, an amount with its currency, lists of objects (order lines) one line each. Says how many it
+    left out."""
     rows: list[list[Part]] = []
-    for key, value in record.items():
+    for key, value in _amount_first(record).items():
         if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
             rows += [[t(f"{_label(key)}: ", 100, bold=True), t(_flat(item), 300)] for item in value]
         elif value not in (None, "", [], {}):
@@ -188,6 +189,14 @@ def _note(question: Question) -> str:
 
 def _because(why: str) -> str:
     return f": {why}" if why else ""
+
+
+def _amount_first(record: Mapping[str, Json]) -> Mapping[str, Json]:
+    amount, currency = record.get("amount"), record.get("currency")
+    if amount is None or not currency:
+        return record
+    rest = {key: value for key, value in record.items() if key not in ("amount", "currency")}
+    return {"amount": f"{_scalar('amount', amount)} {currency}", **rest}
 
 
 def _label(key: str) -> str:

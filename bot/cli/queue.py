@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import anyio
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -98,7 +99,7 @@ def _chosen(settings: Settings, ids: str, file: Path | None, everything: bool) -
     except ValueError as error:
         raise fail(str(error)) from error
     for problem in problems:
-        console.print(f"[yellow]deskhand:[/yellow] {problem}", soft_wrap=True)
+        console.print(f"[yellow]deskhand:[/yellow] {escape(str(problem))}", soft_wrap=True)
     wanted = [one.strip() for one in ids.split(",") if one.strip()]
     missing = [one for one in wanted if one not in {ticket.id for ticket in read}]
     if missing:

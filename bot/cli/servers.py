@@ -7,12 +7,13 @@ from pathlib import Path
 
 import anyio
 import typer
-from models.scripted import ScriptedModel
+from rich.markup import escape
 
 from bot import wiring
 from bot.cli.shared import Config, State, load, log_to_stderr, out, told
 from bot.headless import HeadlessDesk, Rules
 from bot.settings import Settings
+from models.scripted import ScriptedModel
 
 app = typer.Typer(help="The MCP servers.", no_args_is_help=True)
 
@@ -38,9 +39,9 @@ async def _check(settings: Settings) -> bool:
     model = ScriptedModel([])
     async with wiring.running(settings, model, lambda host: HeadlessDesk(host, Rules())) as running:
         for line in running.report:
-            out.print(line)
+            out.print(escape(line))
         status = await running.host.status()
     for server in status.servers:
         claims = f", calls itself {server.claims}" if server.claims else ""
-        out.print(f"{server.prefix}: {server.state} {server.protocol}{claims} {server.why}".rstrip())
+        out.print(f"{server.prefix}: {server.state} {server.protocol}{claims} {server.why}".rstrip(), markup=False)
     return not status.off and all(server.state == "connected" for server in status.servers)

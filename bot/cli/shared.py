@@ -11,6 +11,7 @@ from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from bot import settings as bot_settings
 from bot.settings import Settings
@@ -29,7 +30,7 @@ R = TypeVar("R")
 
 def fail(words: str, code: int = 2) -> typer.Exit:
     """One line on stderr that says what to do; raise the result."""
-    console.print(f"[red]deskhand:[/red] {words}", markup=True, soft_wrap=True)
+    console.print(f"[red]deskhand:[/red] {escape(words)}", soft_wrap=True)
     return typer.Exit(code)
 
 

@@ -121,7 +121,7 @@ def test_each_state_of_a_draft_can_be_drawn(views, action, delivery):
 
 @pytest.mark.parametrize("reason", list(StopReason))
 def test_each_stop_reason_has_words(views, reason):
-    words = "the model wrote its reply" if reason is StopReason.ANSWERED else "stopped because"
+    words = "the reply is finished" if reason is StopReason.ANSWERED else "stopped because"
     assert words in said(check(draw(views.draft(stop_reason=reason), MENTIONS)))
 
 

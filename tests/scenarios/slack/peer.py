@@ -151,11 +151,15 @@ def _expect(true: bool, words: str) -> None:
         raise SystemExit(f"peer: {words}")
 
 
-async def main(binary: str, state: Path) -> None:
+def prepare(state: Path) -> None:
+    """The other server's configuration, and one ticket for the bot."""
     state.mkdir(parents=True, exist_ok=True)
     (state / "local-slack.json").write_text(json.dumps(config()), "utf-8")
     lines = (ROOT / "servers/shop/data/tickets.jsonl").read_text("utf-8").splitlines()
     (state / "inbox.jsonl").write_text(next(line for line in lines if '"T-0004"' in line) + "\n", "utf-8")
+
+
+async def main(binary: str, state: Path) -> None:
     command = (binary, "--config", str(state / "local-slack.json"), "--port", str(PORT), "--base-host", "127.0.0.1")
     server = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
     bot = None
@@ -175,4 +179,5 @@ async def main(binary: str, state: Path) -> None:
 
 if __name__ == "__main__":
     loopback_up()
+    prepare(Path(sys.argv[2]))
     asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
