@@ -54,8 +54,7 @@ def queue(
     finally:
         if state is None:
             shutil.rmtree(folder, ignore_errors=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _write(report, json_file)
     _print(report)
 
 
@@ -66,6 +65,7 @@ def record(
     staff: Annotated[StaffRule, typer.Option(help="What scripted staff do with consent questions.")] = "approve",
     lead: Annotated[LeadRule, typer.Option(help="What the scripted lead does with releases.")] = "decline",
     into: Annotated[Path | None, typer.Option(help="The recordings' folder (default: the one in deskhand.toml).")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write figures and tickets to this file.")] = None,
     config: Config = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every call.")] = False,
 ) -> None:
@@ -75,7 +75,9 @@ def record(
         settings = wiring.with_model(load(config, Path(folder)), "local")
         chosen = _chosen(settings, tickets, None, everything)
         target = into or Path(settings.model.recordings)
-        _print(anyio.run(_record, settings, chosen, Rules(staff, lead), target))
+        report = anyio.run(_record, settings, chosen, Rules(staff, lead), target)
+    _write(report, json_file)
+    _print(report)
     out.print(f"Recorded into {target}")
 
 
@@ -156,6 +158,11 @@ def _report(settings: Settings, info: ModelInfo, prompt_digest: str, results: Se
         **score.figures(results, expected, roles),
         "tickets": [score.as_json(result) for result in results],
     }
+
+
+def _write(report: dict[str, Any], json_file: Path | None) -> None:
+    if json_file is not None:
+        json_file.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _print(report: dict[str, Any]) -> None:
