@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from host import journal
+from host.config import ToolConfig
 from host.history import CallLog
 from host.questions import Ask, digest
 from host.store.codec import dumps
@@ -41,16 +42,22 @@ def edits_of(call: CallLog) -> Mapping[str, Json]:
     return closed.content if closed is not None and closed.action == "approve" else {}
 
 
-def headline(template: str, tool: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fact]) -> str:
+def headline(settings: ToolConfig | None, tool: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fact]) -> str:
     """The card's one line (spec B3): the server's own amounts and numbers, from the records the arguments came from."""
-    words = template or f"Run {tool}"
+    words = (settings.headline if settings else "") or f"Run {tool}"
+    notes = settings.headline_notes if settings else {}
     for name, fact in provenance.items():
         for key, value in {**fact.record, "value": fact.value}.items():
             shown = f"{value:.2f}" if isinstance(value, float) else str(value)
             words = words.replace("{" + f"{name}.{key}" + "}", shown)
     for name, value in arguments.items():
         words = words.replace("{" + name + "}", str(value))
-    return words
+    return " · ".join([words, *(note for field, note in notes.items() if _is_true(field, provenance))])
+
+
+def _is_true(field: str, provenance: Mapping[str, Fact]) -> bool:
+    name, _, key = field.partition(".")
+    return name in provenance and provenance[name].record.get(key) is True
 
 
 def records_of(provenance: Mapping[str, Fact]) -> dict[str, Json]:

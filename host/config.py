@@ -55,6 +55,8 @@ class ToolConfig(Frozen):
     read_back: ReadBack | None = None
     #: One line for the consent card; fields of the arguments' records in braces: "Refund {quote_id.amount} {quote_id.currency}".
     headline: str = ""
+    #: Words added to it where a field is true: {"quote_id.needs_release": "over the limit: a lead has to release it"}.
+    headline_notes: Mapping[str, str] = Field(default_factory=dict)
     may_edit: tuple[str, ...] = ()
 
 

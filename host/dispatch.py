@@ -238,7 +238,7 @@ class Dispatcher:
             "arguments": cleared.arguments,
             "provenance": {name: {"source": f.source, "record": dict(f.record)} for name, f in cleared.provenance.items()},
             "rule": cleared.verdict.why,
-            "headline": headline(settings.headline if settings else "", cleared.tool.name, cleared.arguments, cleared.provenance),
+            "headline": headline(settings, cleared.tool.name, cleared.arguments, cleared.provenance),
             "may_edit": list(settings.may_edit) if settings else [],
         }
         ask = Ask(

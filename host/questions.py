@@ -231,8 +231,22 @@ _DONE_WORDS: Mapping[Action, str] = {
 }
 
 
+_PAST: Mapping[Action, str] = {
+    "approve": "approved",
+    "decline": "declined",
+    "accept": "answered",
+    "cancel": "cancelled",
+    "send": "sent",
+    "edit_and_send": "edited and sent",
+    "reject": "rejected",
+    "work_again": "worked again",
+    "it_ran": "it ran",
+    "it_did_not_run": "it did not run",
+}
+
+
 def _decision(question: Question) -> str:
-    return question.answer.action.replace("_", " ") if question.answer else "closed"
+    return _PAST[question.answer.action] if question.answer else "closed"
 
 
 def _wrong_person(question: Question, actor: Actor) -> NotTaken | None:
