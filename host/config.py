@@ -132,12 +132,22 @@ class LookupFirst(Frozen):
     identifier: str
 
 
+class OnRecord(Frozen):
+    """Where a result of a record server lists acts that were done before: the list's name, and the states that mean done."""
+
+    items: str
+    state_field: str = "status"
+    states: tuple[str, ...]
+
+
 class ActionClaim(Frozen):
     """Words that claim or promise an action, and the tools whose successful call supports it (spec H25)."""
 
     name: str
     words: Regex
     tools: tuple[str, ...]
+    #: What was done before this ticket, as the system of record lists it; supports the past tense alone.
+    on_record: OnRecord | None = None
     #: A ticket matching this asked for the action; without a successful call it ends as needs_person.
     asked: Regex | None = None
 

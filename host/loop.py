@@ -98,7 +98,7 @@ def next_step(log: RunLog, limits: Limits, cancelled: bool) -> Step:
     left = _model_calls_left(log, limits)
     if left <= 0:
         return Stop(StopReason.MAX_ITERATIONS, "the limit of model calls was reached without a reply")
-    return CallModel(only_reply=left == 1 or (turn is not None and _at_a_limit(turn)))
+    return CallModel(only_reply=left == 1 or (turn is not None and (_at_a_limit(turn) or _only_words_wrong(turn))))
 
 
 def _reply_text(turn: TurnLog) -> str | None:
@@ -115,6 +115,12 @@ def _model_calls_left(log: RunLog, limits: Limits) -> int:
     after = log.turns_after_answer()
     corrected = sum(1 for t in log.turns[len(log.turns) - after :] if t.drafted is not None and not t.drafted.final)
     return limits.model_calls_after_answer + corrected - after
+
+
+def _only_words_wrong(turn: TurnLog) -> bool:
+    """A draft went back, and no act is missing: another look-up would change nothing, the words have to."""
+    drafted = turn.drafted
+    return drafted is not None and not drafted.final and all(flag.tag != "action" for flag in drafted.flags)
 
 
 def _at_a_limit(turn: TurnLog) -> bool:

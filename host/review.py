@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from host.amounts import Amount, Seen, find_amounts, plain
 from host.claim_words import HAND_OVER
 from host.claims import Said, Saying, Sentence, attributed, promises, said, sentences
 from host.config import ActionClaim, GroundingRule, ReviewConfig, ServerConfig
 from host.dates import Term, find_terms, weekday, weekday_of
-from host.evidence import Evidence, Sources, gather, lines, of_call, succeeded
+from host.evidence import Evidence, Sources, gather, lines, of_call, server_of, succeeded
 from host.grounding import Mention, facts_from_result, mentions, normal_form
 from host.types import Attached, Flag, Ticket, ToolCallRecord
 
@@ -86,7 +86,7 @@ def _action(sentence: Sentence, before: Sentence | None, action: ActionClaim, ca
             yield Flag(sentence.text, f"it denies {action.name}, but {_calls(did)} succeeded", "denied")
     elif did:
         yield from _same_act(sentence, claimed, action, did, case)
-    else:
+    elif not _on_record(sentence, claimed, action, case):
         verb = "says that it is done" if any(c.saying is Saying.DONE for c in claimed) else "promises it"
         doubtful = any(c.name in action.tools for c in case.sources.doubtful)
         yield Flag(
@@ -94,6 +94,21 @@ def _action(sentence: Sentence, before: Sentence | None, action: ActionClaim, ca
             f"{action.name}: the sentence {verb}, and {_attempts(action, case)}",
             "source" if doubtful else "action",
         )
+
+
+def _on_record(sentence: Sentence, claimed: Sequence[Said], action: ActionClaim, case: _Case) -> bool:
+    """Whether the system of record lists such an act, done before, with every amount that the sentence names."""
+    if action.on_record is None or any(claim.saying is not Saying.DONE for claim in claimed):
+        return False
+    money = _money(sentence.plain)
+    for call in case.sources.calls:
+        if not case.servers[server_of(call)].record or not isinstance(call.data, Mapping):
+            continue
+        for item in call.data.get(action.on_record.items) or ():
+            done = isinstance(item, Mapping) and item.get(action.on_record.state_field) in action.on_record.states
+            if done and all(amount in of_call(replace(call, data=item), case.servers).amounts for amount in money):
+                return True
+    return False
 
 
 def _only_read(action: ActionClaim, case: _Case) -> bool:

@@ -358,3 +358,21 @@ def test_a_hostile_draft_is_read_in_reasonable_time(part: str) -> None:
     begun = time.process_time()
     flags(part * (1500 // len(part)), [STATUS, TRACKED])
     assert time.process_time() - begun < 3
+
+
+def order_with_refund(status: str) -> ToolCallRecord:
+    refunds = [{"refund_id": "R-9107", "amount": 28.0, "currency": "EUR", "status": status, "made_on": "2026-05-06"}]
+    return call("shop.get_order_status", {"order_id": "O-9233", "status": "delivered", "currency": "EUR", "refunds": refunds})
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "tags"),
+    [
+        ("The refund of 28.00 EUR was paid on 2026-05-06.", "paid", set()),
+        ("The refund of 82.00 EUR was paid on 2026-05-06.", "paid", {"action", "amount"}),
+        ("The refund of 28.00 EUR was paid on 2026-05-06.", "held", {"action"}),
+        ("We will refund you 28.00 EUR.", "paid", {"action"}),
+    ],
+)
+def test_what_was_done_before_is_supported_by_the_record_and_promises_are_not(text: str, status: str, tags: set[str]) -> None:
+    assert {flag.tag for flag in flags(text, [order_with_refund(status)])} == tags
