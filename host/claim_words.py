@@ -91,6 +91,9 @@ ENGLISH = Lexicon(
         r"\b(?:cant|wont|dont|hasnt|havent|didnt|isnt|wasnt)\b",
     ),
     late_negation=_any(
+        # "the refund of 28.00 EUR for order O-9233 has not …": names and numbers may stand between, no other verb
+        r"^(?:\W+(?!(?:has|have|had|was|were|is|are|be|been|will|would|can|could)\b)\w+){0,16}?\W+"
+        r"(?:has|have|had|was|were|is|are|will|would|can|could)(?:\W+(?:been|be))?\W+(?:not|never)\b",
         r"^(?:\W+\w+){0,5}?\W+(?:not|never|cannot|unable|impossible|declined|refused|rejected|denied|failed|"
         r"cancelled|canceled|stopped|"
         r"unsuccessful|withheld|outstanding|\w+n't)\b",

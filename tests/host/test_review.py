@@ -376,3 +376,8 @@ def order_with_refund(status: str) -> ToolCallRecord:
 )
 def test_what_was_done_before_is_supported_by_the_record_and_promises_are_not(text: str, status: str, tags: set[str]) -> None:
     assert {flag.tag for flag in flags(text, [order_with_refund(status)])} == tags
+
+
+def test_words_between_an_act_and_its_denial_do_not_hide_the_denial() -> None:
+    assert "action" not in tags("The refund of 343.49 EUR for order O-1145 has not been made yet: a lead has to decide.", [QUOTE])
+    assert "action" in tags("The refund of 343.49 EUR for order O-1145 has been made, not the other one.", [QUOTE])
