@@ -31,7 +31,6 @@ from host.store import outbox, servers, tickets
 from host.store.codec import dumps, iso
 from host.store.engine import Store, Tx
 from host.types import (
-    Actor,
     Fact,
     Finished,
     Json,
@@ -427,8 +426,8 @@ class Dispatcher:
         """Nobody knows whether it ran: a read is simply read again, an effect is looked for, never blindly repeated."""
         why = str(error) if error else "the program stopped while the call was under way"
         if tool.effect == "read":
-            if error is None:
-                return await self._send(context, call, intended, tool)
+            if error is None:  # begun before a restart or a stop: what was decided since counts
+                return await self._still_allowed(context, intended, tool) or await self._send(context, call, intended, tool)
             kind = OutcomeKind.TIMED_OUT if isinstance(error, TimedOut) else OutcomeKind.FAILED
             return Outcome(kind, why, step="run")
         settings = self._config.servers[tool.server].tools.get(tool.remote_name)
@@ -618,6 +617,3 @@ def _log(call: CallLog, name: str, tool: Tool | None, outcome: Outcome, ms: int,
     keys = ",".join(sorted(key if key in known else "?" for key in call.written.arguments))
     note = outcome.kind.value + (f"/{outcome.step}" if outcome.step else "")
     logger.info("tool_call name=%s arg_keys=[%s] ok=%s ms=%d note=%s run=%s", name, keys, outcome.ok, ms, note, run.id)
-
-
-__all__ = ["Actor", "Allowed", "Cleared", "Context", "Dispatcher", "Waiting"]

@@ -254,3 +254,30 @@ async def test_a_run_stopped_at_any_moment_ends_in_order_and_leaves_a_chain_that
         ended = [n.entry.call_id for n in await office.entries("T-0005") if n.entry.kind == "ended"]
         assert set(intended) <= set(ended)
         assert len(ended) == len(set(ended)), "a call has one outcome"
+
+
+@pytest.mark.parametrize(("since", "outcome"), [("stopped", "cancelled"), ("frozen", "refused")])
+async def test_a_read_under_way_is_not_sent_again_once_it_is_stopped_or_its_server_frozen(
+    open_office: Opening, script: Any, since: str, outcome: str
+) -> None:
+    """The worker is lost while the shop is held, as in a crash; what was decided before the next one goes on counts (spec H8)."""
+    turns = script.turns(script.call("shop.find_orders"), script.reply("A colleague will look."))
+    async with open_office(turns) as office:
+        shop = office.server_process("servers.shop")
+        shop.suspend()
+        await office.take("T-0004")
+        async with anyio.create_task_group() as group:
+            group.start_soon(office.settle)
+            await office.until(lambda: _begun(office))
+            group.cancel_scope.cancel()
+        shop.resume()
+        said = await (office.host.stop(office.admin) if since == "stopped" else office.host.freeze("shop", office.admin))
+        assert said.ok
+        await office.running.queue.recover()
+        await office.settle()
+        assert await office.outcomes("T-0004") == [("shop.find_orders", outcome)]
+
+
+async def _begun(office: Any) -> bool:
+    kinds: list[str] = await office.kinds("T-0004")
+    return "intended" in kinds
