@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from jsonschema import Draft202012Validator
+from referencing import Registry
 
 from host.types import Json, Tool
 
@@ -40,7 +41,8 @@ def _members(value: Mapping[str, Json] | Sequence[Json]) -> Sequence[Json]:
 
 
 def invalid_arguments(tool: Tool, arguments: Mapping[str, Json]) -> str:
-    errors = Draft202012Validator(dict(tool.schema)).iter_errors(dict(arguments))
+    """What breaks the tool's own input schema, in words; no reference that leaves the schema is ever followed."""
+    errors = Draft202012Validator(dict(tool.schema), registry=Registry()).iter_errors(dict(arguments))
     words = "; ".join(error.message for error in errors)
     strange = [name for name in arguments if name not in tool.schema.get("properties", {})]
     return words or (f"there is no parameter {strange[0]!r}" if strange else "")

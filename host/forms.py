@@ -53,6 +53,8 @@ def _problem(schema: Json) -> str:
         Draft202012Validator.check_schema(dict(schema))
     except SchemaError:
         return "its form is not a valid JSON Schema"
+    if _refers(schema):
+        return "its form refers to something outside its fields"
     for name, field in schema["properties"].items():
         if not isinstance(field, Mapping) or not _known_kind(field):
             return f"its field {name!r} is of an unknown kind"
@@ -60,6 +62,13 @@ def _problem(schema: Json) -> str:
         if _SECRET.search(name.replace("_", " ")) or _SECRET.search(words):
             return f"its field {name!r} asks for a secret; Deskhand never passes secrets on"
     return ""
+
+
+def _refers(schema: Json) -> bool:
+    """A flat form needs no reference, and one that leaves it would make us ask an address of the server's choice."""
+    if isinstance(schema, Mapping):
+        return any(key in ("$ref", "$dynamicRef") or _refers(value) for key, value in schema.items())
+    return isinstance(schema, list) and any(_refers(value) for value in schema)
 
 
 def _known_kind(field: Mapping[str, Json]) -> bool:

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
+from referencing import Registry
 
 from host import journal
 from host.config import HostConfig
@@ -260,7 +261,8 @@ def _wrong_person(question: Question, actor: Actor) -> NotTaken | None:
 def _unfit_form(schema: Mapping[str, Json], content: Mapping[str, Json]) -> NotTaken | None:
     """Answers are validated by us (spec H22): errors go beside their fields."""
     fields: dict[str, str] = {}
-    for error in Draft202012Validator(dict(schema), format_checker=FormatChecker()).iter_errors(dict(content)):
+    check = Draft202012Validator(dict(schema), format_checker=FormatChecker(), registry=Registry())
+    for error in check.iter_errors(dict(content)):
         fields[_field(error)] = error.message
     for name in set(content) - set(schema["properties"]):
         fields[name] = "the form has no such field"
