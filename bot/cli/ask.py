@@ -13,11 +13,10 @@ from typing import Annotated
 import anyio
 import typer
 from anyio import to_thread
-from rich.markup import escape
 
 from bot import wiring
 from bot.cli.queue import ModelKind
-from bot.cli.shared import Config, State, console, fail, load, log_to_stderr, out, told
+from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, out, told
 from bot.headless import ADMIN, LEAD, STAFF, filled
 from bot.mailroom.files import read_tickets
 from bot.settings import Settings
@@ -69,7 +68,7 @@ async def _ask(settings: Settings, ticket: Ticket) -> None:
         while await running.outbox.deliver_due() or await running.queue.work_one():
             pass
         card = await running.host.card(f"ticket:{ticket.id}")
-        console.print(escape(getattr(card, "line", "")), style="dim")
+        console.print(foreign(getattr(card, "line", "")), style="dim")
 
 
 class TerminalDesk:
@@ -88,12 +87,12 @@ class TerminalDesk:
         return {"receipt": "terminal"}
 
     async def _decide(self, card: QuestionView) -> None:
-        out.print(f"\n[bold]{escape(card.question.server)} asks:[/bold] {escape(card.headline)}")
-        out.print(escape(json.dumps(dict(card.question.payload.get("arguments", {})), ensure_ascii=False)))
+        out.print(f"\n[bold]{foreign(card.question.server)} asks:[/bold] {foreign(card.headline)}")
+        out.print(foreign(json.dumps(dict(card.question.payload.get("arguments", {})), ensure_ascii=False)))
         yes = (await to_thread.run_sync(input, "Allow it? [y/N] ")).strip().lower() in ("y", "yes")
         actor, answer = _answer(card.question, yes)
         result = await self._host.answer(card.question.id, actor, answer)
-        out.print(escape(result.words))
+        out.print(foreign(result.words))
 
 
 def _answer(question: Question, yes: bool) -> tuple[Actor, Answer]:
@@ -104,11 +103,12 @@ def _answer(question: Question, yes: bool) -> tuple[Actor, Answer]:
 
 def _print_draft(card: DraftView) -> None:
     out.print("\n[bold]Draft[/bold]")
-    out.print(escape(card.text))
+    out.print(foreign(card.text))
     for flag in card.flags:
-        out.print(f"[red]flagged:[/red] {escape(flag.sentence)}: {escape(flag.why)}")
+        out.print(f"[red]flagged:[/red] {foreign(flag.sentence)}: {foreign(flag.why)}")
     out.print("\n[bold]What ran[/bold]")
     for call in card.calls:
-        out.print(escape(f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}: {call.outcome.value} {call.note}"))
+        arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+        out.print(foreign(f"{call.name} {arguments}: {call.outcome.value} {call.note}"))
     if not card.calls:
         out.print("Nothing ran.")

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from bot import wiring
-from bot.cli.shared import Config, State, console, fail, load, log_to_stderr, out, told
+from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, out, told
 from bot.headless import ADMIN, HeadlessDesk, LeadRule, Rules, StaffRule
 from bot.mailroom.files import read_tickets
 from bot.settings import Settings
@@ -44,6 +44,7 @@ def queue(
 ) -> None:
     """Work tickets with scripted people, on a fresh copy of the servers' data."""
     log_to_stderr("INFO" if verbose else "WARNING")
+    _check_folder(json_file)
     folder = state or Path(tempfile.mkdtemp(prefix="deskhand-queue-"))
     settings = load(config, folder)
     if model is not None:
@@ -71,6 +72,7 @@ def record(
 ) -> None:
     """Work tickets on the real model and keep its replies, for `queue --model recorded`. Earlier recordings are kept."""
     log_to_stderr("INFO" if verbose else "WARNING")
+    _check_folder(json_file)
     with tempfile.TemporaryDirectory(prefix="deskhand-record-") as folder:
         settings = wiring.with_model(load(config, Path(folder)), "local")
         chosen = _chosen(settings, tickets, None, everything)
@@ -117,7 +119,7 @@ async def _work(settings: Settings, chosen: Sequence[Ticket], rules: Rules, mode
         wiring.running(settings, model, lambda host: HeadlessDesk(host, rules), extra_env=settings.queue.env) as running,
     ):
         for line in running.report:
-            console.print(line, style="dim")
+            console.print(foreign(line), style="dim")
         for ticket in chosen:
             if not await running.host.intake(ticket):
                 console.print(f"[yellow]deskhand:[/yellow] ticket {ticket.id} came twice; it is worked once")
@@ -158,6 +160,12 @@ def _report(settings: Settings, info: ModelInfo, prompt_digest: str, results: Se
         **score.figures(results, expected, roles),
         "tickets": [score.as_json(result) for result in results],
     }
+
+
+def _check_folder(json_file: Path | None) -> None:
+    """Before the work, not after it."""
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise fail(f"--json {json_file}: there is no folder {json_file.parent}; make it, or name another file")
 
 
 def _write(report: dict[str, Any], json_file: Path | None) -> None:

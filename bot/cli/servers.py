@@ -7,10 +7,9 @@ from pathlib import Path
 
 import anyio
 import typer
-from rich.markup import escape
 
 from bot import wiring
-from bot.cli.shared import Config, State, load, log_to_stderr, out, told
+from bot.cli.shared import Config, State, foreign, load, log_to_stderr, out, told
 from bot.headless import HeadlessDesk, Rules
 from bot.settings import Settings
 from models.scripted import ScriptedModel
@@ -39,9 +38,9 @@ async def _check(settings: Settings) -> bool:
     model = ScriptedModel([])
     async with wiring.running(settings, model, lambda host: HeadlessDesk(host, Rules())) as running:
         for line in running.report:
-            out.print(escape(line))
+            out.print(foreign(line))
         status = await running.host.status()
     for server in status.servers:
         claims = f", calls itself {server.claims}" if server.claims else ""
-        out.print(f"{server.prefix}: {server.state} {server.protocol}{claims} {server.why}".rstrip(), markup=False)
+        out.print(foreign(f"{server.prefix}: {server.state} {server.protocol}{claims} {server.why}".rstrip()))
     return not status.off and all(server.state == "connected" for server in status.servers)

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bot import settings as bot_settings
+from bot.cards.text import visible
 from bot.settings import Settings
 from host.errors import HostError
 from models.errors import ModelError
@@ -55,6 +56,11 @@ def _first(group: BaseException) -> BaseException:
     if isinstance(group, HostError | ModelError):
         return group
     raise group
+
+
+def foreign(words: str) -> str:
+    """Others' words for a terminal: no control sequence and no markup can come from them (spec B9)."""
+    return escape(visible(words))
 
 
 def load(config: Path | None, state: Path | None) -> Settings:

@@ -13,7 +13,7 @@ import typer
 
 from bot import wiring
 from bot.app import Clients, SlackSettings, SocketRunner, build_app, check_app_token, clients, identify
-from bot.cli.shared import Config, State, console, fail, load, log_to_stderr, told
+from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, told
 from bot.listeners.edge import Background
 from bot.mailroom.files import FileInbox, FileOutgoing
 from bot.mailroom.pump import take_in
@@ -66,7 +66,7 @@ async def serve(settings: Settings, slack: SlackSettings, model: Model, demo: bo
     """Serves until SIGTERM or Ctrl-C."""
     async with serving(settings, slack, model, settings.queue.env if demo else {}) as running:
         for line in running.report:
-            console.print(line, style="dim")
+            console.print(foreign(line), style="dim")
         console.print(f"Deskhand is up: channel {slack.channel}, model {model.info.name}. Stop it with Ctrl-C.")
         await _until_signal()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import socket
@@ -10,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+
+from bot.cli.shared import foreign
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,3 +141,15 @@ def test_the_queue_replays_recordings_of_the_real_model(tmp_path: Path) -> None:
     assert set(figures["consent_asked_for"]) <= {"shop.issue_refund", "partner.track_parcel"}
     assert all(ticket["draft"] or ticket["stop_reason"] != "answered" for ticket in figures["tickets"])
     assert figures["tool_calls"].get("unreadable", 0) == 0
+
+
+def test_a_report_into_a_folder_that_is_not_there_is_told_before_the_work(tmp_path: Path) -> None:
+    said = one_line(deskhand("queue", "--all", "--json", str(tmp_path / "nowhere" / "out.json")))
+    assert "there is no folder" in said
+
+
+def test_what_others_wrote_can_neither_style_the_terminal_nor_break_the_line() -> None:
+    said = io.StringIO()
+    console = Console(file=said, force_terminal=True, width=200, highlight=False)
+    console.print(foreign("\x1b[2Jlost [/usr/lib/x] [bold]Allow it?"))
+    assert said.getvalue().rstrip("\n") == "⟦U+001B⟧[2Jlost [/usr/lib/x] [bold]Allow it?"
