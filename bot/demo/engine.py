@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import anyio
 from anyio import to_thread
 
 from models import catalogue
-from models.errors import ModelError
+from models.errors import ModelError, ModelUnavailableError
 from models.fetch import fetch
 
 Say = Callable[[str, str], None]
@@ -25,11 +26,14 @@ async def make_ready(folder: Path, name: str, marker: Path, say: Say) -> None:
     if not engine_built() and not await _build(folder, say):
         return
     if not catalogue.is_here(catalogue.find(name, catalogue.load())):
+        ended = threading.Event()
         try:
-            await to_thread.run_sync(_fetch, name, say, abandon_on_cancel=True)
+            await to_thread.run_sync(_fetch, name, say, ended, abandon_on_cancel=True)
         except ModelError as error:
             say("failed", f"real model: {error}")
             return
+        finally:
+            ended.set()
     await to_thread.run_sync(marker.touch)
     say("live", "real model: live")
 
@@ -53,8 +57,12 @@ async def _build(folder: Path, say: Say) -> bool:
     return done.returncode == 0
 
 
-def _fetch(name: str, say: Say) -> None:
+def _fetch(name: str, say: Say, ended: threading.Event) -> None:
+    """Stops at its next step once `ended`: a program waits for its threads, so a download would keep it from ending."""
+
     def progress(done: int, total: int, _words: str) -> None:
+        if ended.is_set():
+            raise ModelUnavailableError("the demo ended")
         say("fetching", f"real model: fetching … {done * 100 // max(total, 1)} %")
 
     fetch(name, progress=progress)

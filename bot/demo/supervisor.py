@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,8 +17,11 @@ import uvicorn
 from rich.console import Console
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.demo import engine
@@ -58,7 +61,7 @@ class Supervisor:
             group.start_soon(self._serve_http)
             group.start_soon(self._make_model_ready)
             group.start_soon(self._live)
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            with anyio.open_signal_receiver(*_ending()) as signals:
                 async for _ in signals:
                     break
             group.cancel_scope.cancel()
@@ -161,7 +164,7 @@ class Supervisor:
             Route("/kill-bot", self._kill, methods=["POST"]),
             Route("/reset", self._ask_reset, methods=["POST"]),
         ]
-        config = uvicorn.Config(Starlette(routes=routes), port=self._own_port, log_level="error", lifespan="off")
+        config = uvicorn.Config(panel(routes), host="127.0.0.1", port=self._own_port, log_level="error", lifespan="off")
         await _Server(config).serve()
 
     async def _status(self, _: Request) -> JSONResponse:
@@ -177,6 +180,24 @@ class Supervisor:
     async def _ask_reset(self, _: Request) -> JSONResponse:
         self._reset.set()
         return JSONResponse({"ok": True})
+
+
+def _ending() -> tuple[signal.Signals, ...]:
+    """A closed terminal ends the demo too, or its programs would stay behind; not where it was started to outlive one (nohup)."""
+    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return (signal.SIGTERM, signal.SIGINT) if outlives else (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def panel(routes: Sequence[Route]) -> Starlette:
+    """For programs on this machine: no page of a browser may kill or reset anything."""
+    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1"])
+    return Starlette(routes=routes, middleware=[hosts, Middleware(BaseHTTPMiddleware, dispatch=_programs_only)])
+
+
+async def _programs_only(request: Request, go_on: RequestResponseEndpoint) -> Response:
+    if "origin" in request.headers:
+        return JSONResponse({"ok": False, "error": "programs only: send no Origin"}, 403)
+    return await go_on(request)
 
 
 def default_state(settings: Settings) -> Path:
