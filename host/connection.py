@@ -70,7 +70,7 @@ class Connection:
         self._memory, self._elicit_hook = memory, elicit
         self._digest = config_digest(config)
         self._state, self._why, self._claims, self._protocol = "down", "not started yet", "", ""
-        self._restarts = 0
+        self._restarts, self._words = 0, ""
         self._known: dict[str, Any] = {}  # mode and prior_discover of the current connection
         self._client: tuple[Client, Tap] | None = None
         self._met: tuple[int, tuple[ListedTool, ...]] | None = None  # the first listing, with `changes` as of then
@@ -87,7 +87,9 @@ class Connection:
         return self._stop.is_set()
 
     def health(self) -> ServerHealth:
-        return ServerHealth(self.prefix, self._state, self._why, self._claims, self._protocol, self._restarts)
+        """For people alone: a server's last words are in no log and come before no model (spec H16)."""
+        why = f"{self._why}; its last words: {self._words}" if self._words and not self._connected() else self._why
+        return ServerHealth(self.prefix, self._state, why, self._claims, self._protocol, self._restarts)
 
     # The owner task
 
@@ -149,7 +151,8 @@ class Connection:
             except CONNECTING as error:
                 failed = mapped(error, prefix=self.prefix, mark=mark)
                 if modes is AUTO or self.generation > before or not _misled(error):
-                    return f"{failed}; its last words: {words.line()}" if words.line() else str(failed)
+                    self._words = words.line()
+                    return str(failed)
                 await self._memory.save_discovered(self.prefix, self._digest, None)
                 log.info(
                     "%s: what was known of it no longer holds (%s); it is asked anew", self.prefix, type(root(error)).__name__
@@ -208,7 +211,7 @@ class Connection:
         await self._remember(value)
         self.generation += 1
         self.changes += 1
-        self._met = (self.changes, listed)
+        self._met, self._words = (self.changes, listed), ""
         log.info("%s: connected, %s, %d tools listed", self.prefix, self._protocol, len(listed))
 
     async def _remember(self, value: str) -> None:

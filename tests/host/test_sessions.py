@@ -190,7 +190,7 @@ async def test_servers_that_cannot_be_reached_are_named_with_what_to_check() -> 
     async with connected(None, **config) as sessions:
         health = {item.prefix: item for item in sessions.health()}
         assert health["good"].state == "connected"
-        assert "command was not found" in health["missing"].why
+        assert "'no-such-command' was not found" in health["missing"].why
         assert "set SHOP_KEY" in health["early"].why
         assert "check that it runs and its url" in health["far"].why
         for prefix in ("missing", "early", "far"):
