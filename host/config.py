@@ -91,7 +91,6 @@ class ServerConfig(Frozen):
     meta: Mapping[Literal["ticket", "acting"], str] = Field(default_factory=dict)
     #: Resources attached to every prompt, besides those marked for the assistant at priority >= 0.8 (spec H23).
     resources: tuple[str, ...] = ()
-    read_resource_tool: bool = False
     tools: Mapping[str, ToolConfig] = Field(default_factory=dict)
     #: Who answers this server's input requests (spec B4).
     input_roles: tuple[RoleName, ...] = ("lead",)
@@ -171,7 +170,6 @@ class PromptConfig(Frozen):
     resource_max_chars: int = 4000
     #: The day the model is told; left out means the clock's. Set where tickets of a fixed day are replayed (spec M7).
     today: date | None = None
-    tools_share: float = 0.25
 
 
 class Templates(Frozen):

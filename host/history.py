@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from host import journal
-from host.types import OutcomeKind, ProposedCall, QuestionKind, QuestionState, StopReason, ToolCallRecord, Turn
-
-PEOPLE = (QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST)
+from host.types import OutcomeKind, ProposedCall, QuestionKind, QuestionState, ToolCallRecord, Turn
 
 
 @dataclass(slots=True)
@@ -182,7 +180,3 @@ def last_draft(log: RunLog) -> journal.Drafted | None:
 
 def may_have_run(log: RunLog) -> bool:
     return any(call.ended is not None and call.ended.outcome.kind is OutcomeKind.MAY_HAVE_RUN for call in log.calls)
-
-
-def stop_reason(log: RunLog) -> StopReason | None:
-    return log.stopped.reason if log.stopped else None

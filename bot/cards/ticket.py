@@ -6,7 +6,7 @@ from bot.cards import ids
 from bot.cards.elements import Block, Part, actions, button, header, line, own, quote, rich, t, when
 from bot.cards.rendered import Rendered
 from bot.cards.text import escaped, is_cut
-from bot.cards.words import Mentions, moment
+from bot.cards.words import Mentions
 from host.types import RunState, Ticket, TicketState
 from host.views import TicketView
 
@@ -59,8 +59,3 @@ def _dates(ticket: Ticket) -> Part:
     if ticket.language:
         parts.append(t(f" · language {ticket.language}", 40))
     return line(*parts)
-
-
-def summary(ticket: Ticket) -> str:
-    """One plain line about a ticket, not escaped."""
-    return f"{ticket.id} · {ticket.subject} · received {moment(ticket.received_at)}"

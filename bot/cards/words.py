@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import assert_never
 
-from bot.cards.elements import Part, code, line, t, user, utc, when
+from bot.cards.elements import Part, code, line, t, user, when
 from host.types import Action, Actor, Json, Outcome, OutcomeKind, Question, QuestionState, RoleName, ToolCallRecord
 
 Mentions = Mapping[RoleName, tuple[str, ...]]
@@ -163,10 +162,6 @@ def server_parts(question: Question, claims: str) -> list[Part]:
     """The asking server: our configured name, its own name beside it as its claim (spec H1)."""
     parts = [code(question.server or "desk")]
     return [*parts, t(f" (calls itself {claims!r})", 200)] if claims else parts
-
-
-def moment(at: datetime | None) -> str:
-    return utc(at) if at else "an unknown time"
 
 
 def _answered(question: Question) -> Part:
