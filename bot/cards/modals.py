@@ -178,5 +178,5 @@ def pretty(value: Json) -> str:
 def _fitting(blocks: list[Block]) -> list[Block]:
     if len(blocks) <= _MOST_BLOCKS:
         return blocks
-    note = f"{len(blocks) - _MOST_BLOCKS} more parts don't fit into a Slack form; `deskhand export` has all of it."
+    note = f"{len(blocks) - _MOST_BLOCKS} more parts don't fit into a Slack form; the journal has all of it."
     return [*blocks[:_MOST_BLOCKS], rich(line(t(note, bold=True)))]

@@ -45,7 +45,7 @@ def tools(offered: Sequence[Tool]) -> Rendered:
     rows = [_tool(tool) for tool in offered[: 2 * _MOST]] or [[t("no server offers a tool just now")]]
     elements: list[Part] = [line(t("Tools", bold=True)), bullets(rows)]
     if len(offered) > 2 * _MOST:
-        elements.append(line(t(f"and {len(offered) - 2 * _MOST} more: `deskhand servers tools` lists all.")))
+        elements.append(line(t(f"and {len(offered) - 2 * _MOST} more: `deskhand servers check` says which are off.")))
     return Rendered(f"{len(offered)} tools", _in_blocks(elements))
 
 
