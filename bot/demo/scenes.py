@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.scripted import ScriptedModel, call
 from pydantic import BaseModel, ConfigDict
 
 from bot import wiring
@@ -20,6 +19,7 @@ from bot.settings import Settings
 from host.prompt import REPLY
 from host.types import Actor, Answer, QuestionKind, Ticket
 from models.port import Model
+from models.scripted import ScriptedModel, call
 
 
 class Scenes(BaseModel):

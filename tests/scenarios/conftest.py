@@ -15,7 +15,6 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from models.scripted import ScriptedModel
 
 from bot import settings as settings_file
 from bot import wiring
@@ -39,6 +38,7 @@ from host.types import (
     Ticket,
 )
 from models.port import Call, Message, Reply, Request
+from models.scripted import ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[2]
 STAFF2 = Actor("staff-0009", "headless-staff-2", "Second staff", frozenset({"staff"}))

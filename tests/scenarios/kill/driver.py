@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
-from models.scripted import ScriptedModel
 
 from bot import settings as settings_file
 from bot import wiring
@@ -28,6 +27,7 @@ from host.facade import Host
 from host.types import Json, OutboxItem, Ticket
 from host.views import TicketView
 from models.port import Call, Reply, Request
+from models.scripted import ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[3]
 TICKET = "T-0004"
