@@ -6,11 +6,11 @@ Nothing here decides for the host: answers go the way a click goes, through the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from host.facade import Host
-from host.types import Actor, Answer, Json, OutboxItem, OutboxKind, Question, QuestionKind, QuestionState
+from host.types import SERVICE, Actor, Answer, Json, OutboxItem, OutboxKind, Question, QuestionKind, QuestionState
 from host.views import DraftView, QuestionView
 
 StaffRule = Literal["approve", "decline"]
@@ -18,7 +18,8 @@ LeadRule = Literal["accept", "decline", "cancel"]
 
 STAFF = Actor("staff-0007", "headless-staff", "Scripted staff", frozenset({"staff"}))
 LEAD = Actor("lead-0002", "headless-lead", "Scripted lead", frozenset({"lead"}))
-ADMIN = Actor("admin-0001", "headless-admin", "Scripted admin", frozenset({"admin"}))
+#: Headless runs are the service's (spec H3): no person started them.
+ADMIN = replace(SERVICE, roles=frozenset({"admin"}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Dispatcher:
         self._questions, self._config, self._clock = questions, config, clock
 
     async def dispatch(self, context: Context, call: CallLog) -> Outcome | Waiting:
-        """Bring a call to its outcome, or to the question it waits for. Never raises but for a lost lease."""
+        """Bring a call to its outcome, or to the question it waits for. An error of ours in a check becomes an outcome."""
         if call.ended is not None:
             return call.ended.outcome
         started = time.monotonic()

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from host import grounding, history, journal, prompt, review
 from host.catalog import Catalog
@@ -37,11 +38,14 @@ from host.types import (
     Tool,
     Turn,
 )
-from models.errors import ModelError
+from models.errors import ModelError, NotReadyError
 from models.fingerprint import prefix_digest
 from models.port import Model, ModelInfo, Reply, Request, Sampling
 
 logger = logging.getLogger(__name__)
+
+LOOK_AGAIN = timedelta(seconds=5)
+"""How long a run is put off while its model is being made ready."""
 
 MAX_NAME = 200  # characters of a tool's name as a model may write it
 
@@ -208,7 +212,8 @@ class Loop:
                 case Begin():
                     await self._begin(run)
                 case CallModel(only_reply):
-                    await self._call_model(run, ticket, logs, log, only_reply)
+                    if not await self._call_model(run, ticket, logs, log, only_reply):
+                        return
                 case RunCalls(turn):
                     if await self._run_calls(run, ticket, logs, log, turn):
                         return
@@ -238,17 +243,24 @@ class Loop:
 
     # --- the model --------------------------------------------------------------------------------------------------
 
-    async def _call_model(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, only_reply: bool) -> None:
+    async def _call_model(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, only_reply: bool) -> bool:
+        """One reply into the journal. False when the run ends here, or is put off because the model isn't there yet."""
         request, offered = await self._request(ticket, logs, log, only_reply)
         try:
             reply = await self._model.reply(request)
+        except NotReadyError:
+            async with self._store.write() as tx:
+                await self._guard(tx, run)
+                await tickets.put_off(tx, run.id, self._clock.now() + LOOK_AGAIN)
+            return False
         except ModelError as error:
             await self._stop(run, ticket, logs, log, Stop(StopReason.FAILED, str(error)))
-            return
+            return False
         entry = _replied(run, log, reply, only_reply, offered, model_words(self._model.info))
         async with self._store.write() as tx:
             await self._guard(tx, run)
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), entry)
+        return True
 
     async def _request(
         self, ticket: Ticket, logs: list[RunLog], log: RunLog, only_reply: bool

@@ -38,8 +38,13 @@ class Outbox:
         """Runs until cancelled. What the last process was sending when it died becomes unknown, never sent again."""
         await self.recover()
         while True:
-            if not await self.deliver_due():
-                await self._changed.wait(await self._pause())
+            try:
+                pause = 0.0 if await self.deliver_due() else await self._pause()
+            except Exception as error:  # noqa: BLE001  the process's edge: a database that is busy now is not busy for ever
+                logger.error("nothing was delivered: %s at %s", type(error).__name__, where(error))
+                pause = self._poll
+            if pause:
+                await self._changed.wait(pause)
 
     async def recover(self) -> None:
         async with self._store.write() as tx:

@@ -132,7 +132,8 @@ class Queue:
         """
         await self._catalog.refresh_changed()
         async with self._store.write() as tx:
-            run = await tickets.lease(tx, self._owner, self._clock.now(), LEASE.total_seconds())
+            seconds, alone = LEASE.total_seconds(), self._store.single_process
+            run = await tickets.lease(tx, self._owner, self._clock.now(), seconds, alone=alone)
         if run is None:
             return False
         await self._advance(run)

@@ -57,7 +57,7 @@ class Entry:
 def load(path: Path = CATALOGUE) -> tuple[Entry, ...]:
     """All entries of a catalogue. Raises `ModelSetupError` naming the file when it can't be read."""
     try:
-        return tuple(_entry(row) for row in tomllib.loads(path.read_text())["model"])
+        return tuple(_entry(row) for row in tomllib.loads(path.read_text("utf-8"))["model"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelSetupError(f"{path.name}: not a model catalogue ({type(error).__name__}: {error})") from error
 
@@ -100,7 +100,7 @@ def sha256_of(path: Path) -> str:
 def known_sha256(path: Path) -> str:
     """The file's sha256, remembered beside it under its size and time of change, so that a second start is quick."""
     try:
-        found = json.loads(_note(path).read_text())
+        found = json.loads(_note(path).read_text("utf-8"))
         if found["of"] == _stamp(path):
             return str(found["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -114,7 +114,7 @@ def remember(path: Path, digest: str) -> None:
     """Write down what was just computed over `path`."""
     partial = path.with_name(f"{path.name}.digest.{os.getpid()}")
     try:
-        partial.write_text(json.dumps({"sha256": digest, "of": _stamp(path)}))
+        partial.write_text(json.dumps({"sha256": digest, "of": _stamp(path)}), "utf-8")
         partial.replace(_note(path))
     except OSError:
         partial.unlink(missing_ok=True)  # a read-only folder: the next start hashes again

@@ -216,7 +216,7 @@ def _from_wheels(entry: Entry, source: Wheels, work: Path, say: Progress) -> Pat
 
 def _joined(whole: Path, note: Path) -> tuple[int, int]:
     try:
-        found = json.loads(note.read_text())
+        found = json.loads(note.read_text("utf-8"))
         parts, size = int(found["parts"]), int(found["bytes"])
         return (parts, size) if whole.stat().st_size >= size else (0, 0)
     except (OSError, ValueError, KeyError, TypeError):
@@ -225,7 +225,7 @@ def _joined(whole: Path, note: Path) -> tuple[int, int]:
 
 def _write(note: Path, content: dict[str, int]) -> None:
     partial = note.with_suffix(".new")
-    partial.write_text(json.dumps(content))
+    partial.write_text(json.dumps(content), "utf-8")
     partial.replace(note)
 
 

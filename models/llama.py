@@ -62,6 +62,11 @@ class EngineSettings:
         return [f"--{key}={value}" for key, value in numbers.items()] + [flag for flag, on in flags.items() if on]
 
 
+def _without_tokens() -> dict[str, str]:
+    """The engine needs nobody's tokens."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SLACK_")}
+
+
 class _Child:
     """One engine process. Frames cut short by a cancellation stay in the buffer, so that the stream never loses its place."""
 
@@ -222,7 +227,7 @@ class LlamaModel:
             f"--model={self._path}",
             *self._settings.arguments(),
         ]
-        process = await anyio.open_process(command, stderr=errors, start_new_session=True, env={**SPIN, **os.environ})
+        process = await anyio.open_process(command, stderr=errors, start_new_session=True, env={**SPIN, **_without_tokens()})
         child = _Child(process, errors)
         try:
             with anyio.fail_after(self._settings.load_timeout):

@@ -34,8 +34,8 @@ class Recording:
 def read(folder: Path) -> Recording:
     """Raises `ModelSetupError` when the folder holds no recording, naming the line that can't be read."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
-        lines = (folder / REPLIES).read_text().splitlines()
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        lines = (folder / REPLIES).read_text("utf-8").splitlines()
     except FileNotFoundError as error:
         raise ModelSetupError(f"no recording in {folder}: make one with `deskhand record`") from error
     except (OSError, ValueError) as error:
@@ -66,7 +66,7 @@ def write(folder: Path, recording: Recording) -> None:
 
 def _replace(path: Path, text: str) -> None:
     partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_text(text)
+    partial.write_text(text, "utf-8")
     partial.replace(path)
 
 

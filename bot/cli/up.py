@@ -14,6 +14,7 @@ import typer
 from bot import wiring
 from bot.app import Clients, SlackSettings, SocketRunner, build_app, check_app_token, clients, identify
 from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, told
+from bot.demo.engine import ready_marker
 from bot.listeners.edge import Background
 from bot.mailroom.files import FileInbox, FileOutgoing
 from bot.mailroom.pump import take_in
@@ -57,7 +58,7 @@ def _slack(settings: Settings) -> SlackSettings:
 
 def _standby(settings: Settings) -> Model:
     """Recorded replies until the real model is there (the marker is written once it is)."""
-    marker = settings.state / "model-ready"
+    marker = ready_marker(settings.state)
     recorded = wiring.build_model(wiring.with_model(settings, "recorded"))
     return StandbyModel(recorded, lambda: wiring.build_model(wiring.with_model(settings, "local")), marker.exists)
 

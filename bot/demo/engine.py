@@ -20,6 +20,11 @@ Say = Callable[[str, str], None]
 """Takes a state ("building", "fetching", "live", "failed") and words."""
 
 
+def ready_marker(state: Path) -> Path:
+    """Beside the state folder, so that a reset leaves it: there once the real model can be used."""
+    return state.with_name(f"{state.name}-model-ready")
+
+
 async def make_ready(folder: Path, name: str, marker: Path, say: Say) -> None:
     """Build what is missing, then leave the marker that the bot looks for."""
     await to_thread.run_sync(_unmark, marker)
@@ -34,8 +39,13 @@ async def make_ready(folder: Path, name: str, marker: Path, say: Say) -> None:
             return
         finally:
             ended.set()
-    await to_thread.run_sync(marker.touch)
+    await to_thread.run_sync(_mark, marker)
     say("live", "real model: live")
+
+
+def _mark(marker: Path) -> None:
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
 
 
 def _unmark(marker: Path) -> None:

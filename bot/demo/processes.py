@@ -29,8 +29,18 @@ class Program:
     async def start(self) -> None:
         with self._log.open("ab") as log:
             self.process = await anyio.open_process(
-                list(self._command), stdin=None, stdout=log, stderr=log, env={**os.environ, **self._env}, start_new_session=True
+                list(self._command),
+                stdin=None,
+                stdout=log,
+                stderr=log,
+                env={**_without_proxies(), **self._env},
+                start_new_session=True,
             )
+
+    async def wait(self) -> None:
+        """Until it has ended."""
+        if self.process is not None:
+            await self.process.wait()
 
     async def stop(self, seconds: float = 8.0) -> None:
         if self.process is None or not self.running:
@@ -50,6 +60,11 @@ class Program:
     def last_words(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.exists() else []
         return lines[-1] if lines else "no output"
+
+
+def _without_proxies() -> dict[str, str]:
+    """The demo's programs talk to this machine alone; a proxy would stand between them."""
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
 
 async def until_answering(program: Program, url: str, seconds: float = 30.0) -> None:

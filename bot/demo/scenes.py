@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from anyio import to_thread
 from pydantic import BaseModel, ConfigDict
 
 from bot import wiring
@@ -40,7 +41,7 @@ def read_scenes() -> Scenes:
 
 async def seed(settings: Settings, scenes: Scenes, approver: Actor = STAFF) -> None:
     """Work the scenes' tickets up to where a person has to decide; the bot posts their cards when it starts."""
-    read, _ = read_tickets(Path(settings.queue.tickets))
+    read, _ = await to_thread.run_sync(read_tickets, Path(settings.queue.tickets))
     by_id = {ticket.id: ticket for ticket in read}
     recorded = wiring.build_model(wiring.with_model(settings, "recorded"))
     async with recorded:

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import uvicorn
 from rich.console import Console
+from rich.markup import escape
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -25,6 +26,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.demo import engine
+from bot.demo.engine import ready_marker
 from bot.demo.processes import Program, check_port, free_port, until_answering
 from bot.demo.scenes import read_scenes, seed
 from bot.settings import Settings
@@ -51,6 +53,7 @@ class Supervisor:
         self._shop_port, self._own_port = free_port(), free_port()
         self._model: Mapping[str, str] = {"state": "recorded", "detail": "real model: not there yet; recordings answer"}
         self._reset = anyio.Event()
+        self._bot: Program | None = None
         self._logs = self._state.with_name(self._state.name + "-logs")
 
     async def serve(self) -> None:
@@ -76,22 +79,23 @@ class Supervisor:
     async def _one_life(self) -> None:
         """From the programs' start to a reset."""
         self._state.mkdir(parents=True, exist_ok=True)
-        shop, workspace, self._bot = self._programs()
+        shop, workspace, bot = self._programs()
+        self._bot = bot
         try:
             await shop.start()
             await workspace.start()
             await until_answering(shop, f"http://127.0.0.1:{self._shop_port}/stats")
             await until_answering(workspace, f"http://127.0.0.1:{self._port}/")
             await self._seed_once()
-            await self._bot.start()
+            await bot.start()
             console.print(f"[bold]Deskhand's demo: http://127.0.0.1:{self._port}/[/bold]  (Ctrl-C ends it; logs in {self._logs})")
             async with anyio.create_task_group() as group:
-                group.start_soon(self._keep_bot)
+                group.start_soon(self._keep, bot)
                 await self._reset.wait()
                 group.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
-                for program in (self._bot, workspace, shop):
+                for program in (bot, workspace, shop):
                     await program.stop()
 
     def _programs(self) -> tuple[Program, Program, Program]:
@@ -133,30 +137,28 @@ class Supervisor:
         await seed(self._settings, scenes)
         marker.touch()
 
-    async def _keep_bot(self) -> None:
-        """Start the bot again whenever it ends, a moment later."""
+    async def _keep(self, program: Program) -> None:
+        """Start a program again whenever it ends, a moment later; one that can't start is told and tried less often."""
         while True:
-            assert self._bot.process is not None
-            await self._bot.process.wait()
-            await anyio.sleep(1.5)
-            await self._bot.start()
+            started = anyio.current_time()
+            await program.wait()
+            quick = anyio.current_time() - started < 5.0
+            if quick:
+                console.print(f"{program.name} ended at once: {escape(program.last_words())}", soft_wrap=True)
+            await anyio.sleep(10.0 if quick else 1.5)
+            await program.start()
 
     async def _make_model_ready(self) -> None:
         here = self._settings.path.parent
-        marker = self._state / "model-ready"
+        marker = ready_marker(self._state)
 
         def say(state: str, detail: str) -> None:
             self._model = {"state": state, "detail": detail}
 
-        self._state.mkdir(parents=True, exist_ok=True)
         await engine.make_ready(here, self._settings.model.name, marker, say)
 
     def _wipe(self) -> None:
-        ready = (self._state / "model-ready").exists()
         shutil.rmtree(self._state, ignore_errors=True)
-        if ready:
-            self._state.mkdir(parents=True)
-            (self._state / "model-ready").touch()
 
     async def _serve_http(self) -> None:
         routes = [
@@ -168,13 +170,14 @@ class Supervisor:
         await _Server(config).serve()
 
     async def _status(self, _: Request) -> JSONResponse:
-        bot = getattr(self, "_bot", None)
-        up = bot is not None and bot.running
+        bot = self._bot
         pid = bot.process.pid if bot is not None and bot.process is not None else None
+        up = bot is not None and bot.running
         return JSONResponse({"model": dict(self._model), "bot": {"state": "up" if up else "down", "pid": pid}})
 
     async def _kill(self, _: Request) -> JSONResponse:
-        await self._bot.kill()
+        if self._bot is not None:
+            await self._bot.kill()
         return JSONResponse({"ok": True})
 
     async def _ask_reset(self, _: Request) -> JSONResponse:

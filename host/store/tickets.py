@@ -118,12 +118,15 @@ async def active_runs(tx: Tx, queue_run: str | None = None) -> tuple[Run, ...]:
     return tuple(_run(row) for row in await tx.execute(query))
 
 
-async def lease(tx: Tx, owner: str, now: datetime, seconds: float) -> Run | None:
-    """Take the next ready run, or one whose worker went silent; the fence rises (spec H30)."""
-    free = or_(
-        runs.c.state == RunState.READY.value,
-        and_(runs.c.state == RunState.WORKING.value, runs.c.leased_until < iso(now)),
-    )
+async def lease(tx: Tx, owner: str, now: datetime, seconds: float, *, alone: bool) -> Run | None:
+    """Take the next ready run, or one whose worker went silent; the fence rises (spec H30).
+
+    `alone`: this process has no other beside it, so that nobody's silence means anything. A ready run with a time in
+    `leased_until` was put off until then.
+    """
+    ready = and_(runs.c.state == RunState.READY.value, or_(runs.c.leased_until.is_(None), runs.c.leased_until < iso(now)))
+    silent = and_(runs.c.state == RunState.WORKING.value, runs.c.leased_until < iso(now))
+    free = ready if alone else or_(ready, silent)
     query = select(runs.c.id).where(free).order_by(runs.c.position).limit(1).with_for_update(skip_locked=True)
     run_id = (await tx.execute(query)).scalar()
     if run_id is None:
@@ -167,11 +170,17 @@ async def wait(tx: Tx, run_id: str) -> bool:
 async def wake(tx: Tx, run_id: str) -> None:
     """Make a waiting run ready; one that works or is done stays as it is."""
     waiting = and_(runs.c.id == run_id, runs.c.state == RunState.WAITING.value)
-    await tx.execute(update(runs).where(waiting).values(state=RunState.READY.value, owner=None))
+    await tx.execute(update(runs).where(waiting).values(state=RunState.READY.value, owner=None, leased_until=None))
+
+
+async def put_off(tx: Tx, run_id: str, until: datetime) -> None:
+    """Give a run back; nobody takes it before `until`."""
+    back = {"state": RunState.READY.value, "owner": None, "leased_until": iso(until)}
+    await tx.execute(update(runs).where(runs.c.id == run_id).values(back))
 
 
 async def _set(tx: Tx, run_id: str, state: RunState) -> None:
-    await tx.execute(update(runs).where(runs.c.id == run_id).values(state=state.value, owner=None))
+    await tx.execute(update(runs).where(runs.c.id == run_id).values(state=state.value, owner=None, leased_until=None))
 
 
 async def finish(tx: Tx, run_id: str, reason: StopReason) -> None:
@@ -190,7 +199,7 @@ async def cancel(tx: Tx, run_id: str) -> None:
 async def release_all(tx: Tx) -> int:
     """At the start of the only process: what the last one held is ready again."""
     working = runs.c.state == RunState.WORKING.value
-    done = await tx.execute(update(runs).where(working).values(state=RunState.READY.value, owner=None))
+    done = await tx.execute(update(runs).where(working).values(state=RunState.READY.value, owner=None, leased_until=None))
     return done.rowcount
 
 

@@ -37,7 +37,7 @@ def add(store: Store, clock: Any, ticket: Ticket) -> Any:
 def lease(store: Store, clock: Any) -> Any:
     async def leased(owner: str = "a") -> Run | None:
         async with store.write() as tx:
-            return await tickets.lease(tx, owner, clock.now(), 120)
+            return await tickets.lease(tx, owner, clock.now(), 120, alone=False)
 
     return leased
 
@@ -127,3 +127,23 @@ async def test_a_cancelled_run_is_picked_up_so_that_it_ends_in_order(store: Stor
     run = await lease()
     assert run is not None
     assert run.cancelled is True
+
+
+async def test_a_run_that_is_put_off_is_not_taken_before_its_time(store: Store, clock: Any, ticket: Ticket) -> None:
+    async with store.write() as tx:
+        await tickets.add_ticket(tx, ticket)
+        await tickets.add_run(tx, Run("run-1", ticket.id, RunState.READY, SERVICE, clock.now()))
+        assert await tickets.lease(tx, "one", clock.now(), 120, alone=True) is not None
+        await tickets.put_off(tx, "run-1", clock.now() + timedelta(seconds=5))
+        assert await tickets.lease(tx, "one", clock.now(), 120, alone=True) is None
+        clock.move(seconds=6)
+        assert await tickets.lease(tx, "one", clock.now(), 120, alone=True) is not None
+
+
+async def test_a_process_that_is_alone_never_takes_its_own_slow_run_twice(store: Store, clock: Any, ticket: Ticket) -> None:
+    async with store.write() as tx:
+        await tickets.add_ticket(tx, ticket)
+        await tickets.add_run(tx, Run("run-1", ticket.id, RunState.READY, SERVICE, clock.now()))
+        assert await tickets.lease(tx, "one", clock.now(), 120, alone=True) is not None
+        clock.move(seconds=600)
+        assert await tickets.lease(tx, "one", clock.now(), 120, alone=True) is None
