@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from host import history, journal, results
-from host.catalog import Catalog
+from host.catalog import Catalog, ChangedTool
 from host.config import HostConfig
 from host.errors import NotFound
 from host.loop import Loop
@@ -205,6 +205,17 @@ class Host:
 
     async def tools(self) -> tuple[Tool, ...]:
         return self._catalog.tools()
+
+    async def changed_tools(self) -> tuple[ChangedTool, ...]:
+        """Tools that are off until somebody accepts what their server says of them now (spec H7)."""
+        return self._catalog.pending_changes()
+
+    async def accept_tool(self, change: ChangedTool, actor: Actor) -> Said:
+        """Accept exactly the definition that was shown (admins)."""
+        if "admin" not in actor.roles:
+            return Said(False, "Only an admin may accept a changed tool.")
+        await self._catalog.accept(change.name, change.digest)
+        return Said(True, f"{change.name} is accepted as its server describes it now.")
 
     async def status(self) -> StatusView:
         async with self._store.read() as tx:

@@ -153,3 +153,18 @@ def test_what_others_wrote_can_neither_style_the_terminal_nor_break_the_line() -
     console = Console(file=said, force_terminal=True, width=200, highlight=False)
     console.print(foreign("\x1b[2Jlost [/usr/lib/x] [bold]Allow it?"))
     assert said.getvalue().rstrip("\n") == "⟦U+001B⟧[2Jlost [/usr/lib/x] [bold]Allow it?"
+
+
+def test_a_changed_tool_is_shown_with_its_difference_and_accepted_by_name(config: Path, tmp_path: Path) -> None:
+    drifting = f'command = ["{{python}}", "-m", "servers.partner", "--variant", "drifting", "--state", "{tmp_path}/drift.txt"]'
+    path = changed(config, 'command = ["{python}", "-m", "servers.partner"]', drifting)
+    state = str(tmp_path / "state")
+    first = deskhand("servers", "pins", "--config", path, "--state", state)
+    assert "as it was accepted" in first.stdout, first.stderr
+    seen = deskhand("servers", "pins", "--config", path, "--state", state)
+    assert "partner.track_parcel" in seen.stdout
+    assert any(line.startswith("+") for line in seen.stdout.splitlines())
+    accepted = deskhand("servers", "pins", "--accept", "partner.track_parcel", "--config", path, "--state", state)
+    assert "is accepted" in accepted.stdout, accepted.stderr
+    assert "as it was accepted" in deskhand("servers", "pins", "--config", path, "--state", state).stdout
+    assert "not waiting" in one_line(deskhand("servers", "pins", "--accept", "shop.nothing", "--config", path, "--state", state))

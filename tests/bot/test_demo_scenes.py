@@ -26,9 +26,7 @@ def settings(tmp_path: Path) -> Settings:
     return settings_file.load(ROOT / "deskhand.toml", tmp_path)
 
 
-async def test_the_scenes_wait_for_staff_a_lead_and_a_sign_off_that_is_refused(
-    settings: Settings, tmp_path: Path
-) -> None:
+async def test_the_scenes_wait_for_staff_a_lead_and_a_sign_off_that_is_refused(settings: Settings, tmp_path: Path) -> None:
     scenes = SCENES
     await seed(settings, scenes)
     model = ScriptedModel([])
