@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,9 @@ from bot import settings as settings_file
 from bot import wiring
 from bot.headless import ADMIN, HeadlessDesk, Rules
 from bot.mailroom.files import read_tickets
+from bot.settings import Settings
 from host import grounding
-from host.types import OutcomeKind
+from host.types import OutcomeKind, Ticket
 from models import recording
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
@@ -20,11 +22,25 @@ ROOT = Path(__file__).parents[2]
 TICKETS = ("T-0001", "T-0004", "T-0005")
 
 
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_file.load(ROOT / "deskhand.toml", tmp_path)
+
+
+@pytest.fixture
+def runs(settings: Settings) -> list[dict[str, Any]]:
+    """What each recording was made with."""
+    return recording.read(Path(settings.model.recordings)).runs
+
+
+@pytest.fixture
+def tickets() -> list[Ticket]:
+    return [one for one in read_tickets(ROOT / "servers/shop/data/tickets.jsonl")[0] if one.id in TICKETS]
+
+
 @pytest.mark.model
-async def test_a_few_tickets_are_worked_by_the_real_model(tmp_path: Path) -> None:
-    settings = wiring.with_model(settings_file.load(ROOT / "deskhand.toml", tmp_path), "local")
-    tickets = [one for one in read_tickets(ROOT / "servers/shop/data/tickets.jsonl")[0] if one.id in TICKETS]
-    model = wiring.build_model(settings)
+async def test_a_few_tickets_are_worked_by_the_real_model(settings: Settings, tickets: list[Ticket]) -> None:
+    model = wiring.build_model(wiring.with_model(settings, "local"))
     people = Rules(staff="approve", lead="accept")
     async with model, wiring.running(settings, model, lambda host: HeadlessDesk(host, people)) as running:
         for ticket in tickets:
@@ -46,9 +62,7 @@ async def test_a_few_tickets_are_worked_by_the_real_model(tmp_path: Path) -> Non
                 held |= {f.value for f in grounding.facts_from_result(call, True, settings.host.grounding)}
 
 
-async def test_the_recordings_were_made_with_the_prompt_of_today(tmp_path: Path) -> None:
-    settings = settings_file.load(ROOT / "deskhand.toml", tmp_path)
-    runs = recording.read(Path(settings.model.recordings)).runs
+async def test_the_recordings_were_made_with_the_prompt_of_today(settings: Settings, runs: list[dict[str, Any]]) -> None:
     model = wiring.build_model(wiring.with_model(settings, "recorded"))
     async with model, wiring.running(settings, model, lambda host: HeadlessDesk(host, Rules())) as running:
         digest = running.prompt_digest
