@@ -50,6 +50,8 @@ _RULES: Final = (
     "The reply is short, polite and in the customer's language. Never write internal handles into it.",
 )
 _LANGUAGES: Final = {"en": "English", "de": "German", "nl": "Dutch", "fr": "French", "es": "Spanish", "it": "Italian"}
+#: Steps of the checkpoint whose refusal says what to write instead, so that another try is right.
+_MENDABLE: Final = ("arguments", "grounded")
 _TAGS = re.compile(r"<(?=/?tool_(?:call|response)s?\b|/?tools\b|\|)", re.IGNORECASE)
 
 
@@ -185,6 +187,8 @@ def _body(name: str, outcome: Outcome) -> str:
             return f"The tool answered with an error, so this was not done. {said}"
         case OutcomeKind.FAILED:
             return f"This call failed{why}. It was not done. Say so, if the customer needs to know."
+        case OutcomeKind.REFUSED if outcome.step in _MENDABLE:
+            return f"The desk refused this call{why}. Nothing was done."
         case OutcomeKind.REFUSED:
             return f"The desk refused this call{why}. It was not done. Do not retry; tell the customer what can't be done."
         case OutcomeKind.DECLINED:

@@ -270,3 +270,10 @@ def test_no_word_of_the_shop_stands_in_the_host() -> None:
         if words.search(text)
     ]
     assert found == []
+
+
+def test_a_refusal_that_can_be_mended_does_not_forbid_another_try() -> None:
+    mendable = Outcome(OutcomeKind.REFUSED, "the arguments are not valid. Correct them and call again", step="arguments")
+    final = Outcome(OutcomeKind.REFUSED, "the policy forbids this call", step="policy")
+    assert "Do not retry" not in render_outcome("shop.find_orders", "c1", mendable, 500)
+    assert "Do not retry" in render_outcome("shop.find_orders", "c1", final, 500)
