@@ -34,6 +34,7 @@ async def test_the_scenes_wait_for_staff_a_lead_and_a_sign_off_that_is_refused(s
         status = await running.host.status()
         waiting = {question.ticket_id: question for question in status.open_questions}
         assert waiting[scenes.consent].kind is QuestionKind.CONSENT
+        assert waiting[scenes.obeying].kind is QuestionKind.CONSENT
         assert waiting[scenes.held].kind is QuestionKind.INPUT_REQUEST
         lying = waiting[scenes.lying]
         assert lying.kind is QuestionKind.SIGN_OFF
