@@ -106,6 +106,8 @@ class Dispatcher:
         if isinstance(result, Outcome) and result.kind is OutcomeKind.MAY_HAVE_RUN:
             result = await self._person_looks(context, call, result)
         if isinstance(result, Outcome):
+            if call.intended is not None:  # it was begun: with what, the model is told whichever way it ended
+                result = told_of_edits(result, call)
             await self._end(context, call, result, round((time.monotonic() - started) * 1000))
         return result
 
@@ -314,7 +316,7 @@ class Dispatcher:
             return await self._uncertain(context, call, intended, tool, error)
         if isinstance(reply, NeedsInput):
             return await self._ask_input(context, call, intended, tool, reply)
-        return told_of_edits(self._outcome(context.ticket, tool, reply), call)
+        return self._outcome(context.ticket, tool, reply)
 
     async def _request(
         self,
