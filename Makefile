@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 MODERN := import sys; sys.exit(sys.version_info < (3, 11))
 VENV_READY := import ensurepip, venv, sys; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: help demo install test check kill machine compiler
+.PHONY: help demo install test judges check kill machine compiler
 
 help:
 	@echo "make demo     the first ten minutes: a page with a channel in it; the real model follows in the background"
@@ -34,8 +34,12 @@ demo: $(VENV)/.base
 install: compiler $(VENV)/.full
 	@$(BIN)/deskhand model fetch
 
-test: machine install
+test: machine install judges
 	@exec $(BIN)/python -m pytest $(ARGS)
+
+# Other people's servers and suites, exactly pinned, into build/judges: before pytest, which reaches loopback alone.
+judges: $(VENV)/.base
+	@$(BIN)/python tests/judges/install.py
 
 kill: $(VENV)/.full
 	@DESKHAND_KILL=all $(BIN)/python -m pytest tests/scenarios/kill -q --timeout 900
