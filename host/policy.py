@@ -106,6 +106,19 @@ def decide(
     return best
 
 
+def amount_of(field: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fact]) -> Decimal | None:
+    """The money that a call moves, by `field` ("quote_id.amount", or a parameter's name); None when it can't be told.
+
+    A dotted field reads the record that the argument came from and nothing that the model wrote (spec H10). A text that could
+    be read in two ways, an amount below zero and a field of the history are no amounts.
+    """
+    name, dot, _ = field.partition(".")
+    if name in ("ticket", "today") or (dot and name not in provenance):
+        return None
+    number = _number(_value(field, arguments, provenance, History()))
+    return number if number is not None and number >= 0 else None
+
+
 def _not_by_pattern(tool: Tool) -> str:
     if tool.effect == "effect":
         return f"{tool.name} is of class effect"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from host.config import Decision, PolicyRule
 from host.errors import ConfigError
-from host.policy import STRICTNESS, History, Verdict, check, decide
+from host.policy import STRICTNESS, History, Verdict, amount_of, check, decide
 from host.types import Effect, Fact, Tool
 
 TOOLS = ("shop.find_orders", "shop.quote_refund", "shop.issue_refund", "partner.track_parcel", "desk.reply")
@@ -196,6 +197,25 @@ def test_a_condition_that_can_be_read_in_two_ways_or_none_refuses_to_start(text:
 def test_a_condition_that_nobody_checked_still_fails_closed() -> None:
     assert judged([rule("shop.*", "deny", quote_id__amount="about 5")], quote(amount=5)).decision == "deny"
     assert judged([rule("shop.issue_refund", "allow", quote_id__amount="about 5")], quote(amount=5)).decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [(343.49, "343.49"), (20, "20"), ("2614.50", "2614.50"), (0.1, "0.1"), (0, "0"),
+     ("2.614", None), ("6,95", None), ("2,614.50", None), ("12 EUR", None), (-5, None), (True, None), (None, None), ([5], None),
+     (float("nan"), None), (float("inf"), None)],
+)  # fmt: skip
+def test_the_money_a_call_moves_is_its_records_or_can_not_be_told(amount: Any, told: str | None) -> None:
+    assert amount_of("quote_id.amount", {"quote_id": "Q-3f9a0b1c2d"}, quote(amount=amount)) == (told and Decimal(told))
+
+
+def test_a_dotted_amount_never_comes_from_what_the_model_wrote() -> None:
+    assert amount_of("quote_id.amount", {"quote_id": {"amount": 1}}, {}) is None
+    assert amount_of("quote_id.amount", {"quote_id": {"amount": 1}}, quote()) is None
+    assert amount_of("amount", {"amount": 12.5}, {}) == Decimal("12.5")
+    assert amount_of("amount", {}, {}) is None
+    assert amount_of("today.amount", {"today": {"amount": 1}}, {}) is None
+    assert amount_of("ticket.calls", {}, {}) is None
 
 
 # -- properties -----------------------------------------------------------------------------------------------------------
