@@ -12,7 +12,7 @@ NAME = "deskhand"
 #: Put together here, so that this file doesn't name them either. Which index is used is the reader's own setting.
 INDEX_PARTS = [("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("npmjs", "com"), ("deb", "debian", "org")]
 INDEX_HOSTS = [".".join(parts) for parts in INDEX_PARTS]
-SKIPPED = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", "var", ".hypothesis"}
+SKIPPED = {".git", ".venv", "build", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", "var", ".hypothesis"}
 
 
 def shipping(installed: Iterable[Distribution]) -> list[str]:
