@@ -6,8 +6,10 @@ what a card looks like, and whether the sender is verified.  Everything doubtful
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -15,6 +17,7 @@ from typing import Final, Literal, assert_never
 
 from host.config import Decision, PolicyRule
 from host.errors import ConfigError
+from host.prompt import REPLY
 from host.types import Fact, Json, Tool
 
 STRICTNESS: Final[Mapping[Decision, int]] = {"allow": 0, "ask": 1, "deny": 2}
@@ -50,6 +53,18 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """One rule beside one call. `why` says in words what it matched by, or why it did not; `unclear` are the fields that could
+    not be judged and count because the rule is not an allow."""
+
+    number: int
+    rule: PolicyRule
+    matched: bool
+    why: str
+    unclear: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Condition:
     operator: Operator
     wanted: tuple[str | Decimal, ...]
@@ -60,23 +75,50 @@ def check(
     tools: Collection[str],
     parameters: Mapping[str, Collection[str]],
     grounded: Collection[str],
+    records: Mapping[str, Collection[str]] | None = None,
 ) -> None:
     """Raise ConfigError for a rule that could not do what it says (spec H8).
 
     `tools` are all full names, those of `desk` included; `parameters` each tool's parameters; `grounded` the identifiers that
-    have a record (spec H9).
+    have a record (spec H9); `records` the fields of those records, by identifier, as far as they are known (`record_fields`).
     """
     for number, rule in enumerate(rules, start=1):
         matching = [tool for tool in tools if fnmatchcase(tool, rule.tool)]
         if not matching:
             raise _refuse(number, rule, f'no tool matches "{rule.tool}"; there are {_listed(tools)}')
+        if matching == [REPLY] and rule.decision != "allow":
+            raise _refuse(number, rule, f"{REPLY} is a draft that people sign off; no rule is asked about it")
         known = {name for tool in matching for name in parameters.get(tool, ())}
         for name, text in rule.when.items():
             try:
-                _check_field(name, tools, known, grounded)
+                _check_field(name, tools, known, grounded, records or {})
                 _read(text)
             except ConfigError as error:
                 raise _refuse(number, rule, str(error)) from None
+
+
+def record_fields(tools: Iterable[Tool], grounded: Collection[str]) -> Mapping[str, frozenset[str]]:
+    """The fields that a record around an identifier can have, by the output schemas that name it. An identifier that no schema
+    names is left out: nothing is known of its record."""
+    fields: dict[str, frozenset[str]] = {}
+    for tool in tools:
+        named = frozenset(_properties(tool.output_schema or {}))
+        for param in named & frozenset(grounded):
+            fields[param] = fields.get(param, frozenset()) | named
+    return fields
+
+
+def _properties(schema: Json, depth: int = 32) -> Iterator[str]:
+    if depth == 0:
+        return
+    if isinstance(schema, Mapping):
+        properties = schema.get("properties")
+        yield from properties if isinstance(properties, Mapping) else ()
+        for value in schema.values():
+            yield from _properties(value, depth - 1)
+    elif isinstance(schema, list | tuple):
+        for value in schema:
+            yield from _properties(value, depth - 1)
 
 
 def decide(
@@ -85,25 +127,30 @@ def decide(
     """The strictest matching rule; ask when none matches (spec H8).
 
     A condition whose field is missing or can't be compared counts as true in a deny or ask rule and as false in an allow rule.
-    A tool of class effect, or one whose server says that it is not read-only, is allowed by a rule that names it, never by a
-    pattern.
+    So does, in an allow rule, what only an untrusted server's record says. A tool of class effect, or one whose server says that
+    it is not read-only, is allowed by a rule that names it, never by a pattern.
     """
-    best: Verdict | None = None
-    named = False
-    for number, rule in enumerate(rules, start=1):
-        if not fnmatchcase(tool.name, rule.tool):
-            continue
-        unclear = _unmet(rule, arguments, provenance, history)
-        if unclear is None:
-            continue
-        named = named or (rule.decision == "allow" and rule.tool == tool.name)
-        if best is None or STRICTNESS[rule.decision] > STRICTNESS[best.decision]:
-            best = Verdict(rule.decision, number, _why(number, rule, unclear))
-    if best is None:
+    return verdict(tool, judge(tool, arguments, provenance, history, rules))
+
+
+def judge(
+    tool: Tool, arguments: Mapping[str, Json], provenance: Mapping[str, Fact], history: History, rules: Sequence[PolicyRule]
+) -> tuple[Judged, ...]:
+    """Every rule beside the call, in the file's order: what `verdict` decides by, and what `deskhand policy check` prints."""
+    return tuple(_judge(n, rule, tool, arguments, provenance, history) for n, rule in enumerate(rules, start=1))
+
+
+def verdict(tool: Tool, judged: Iterable[Judged]) -> Verdict:
+    """The strictest of the rules that matched."""
+    matched = [one for one in judged if one.matched]
+    if not matched:
         return Verdict("ask", None, f"no rule of the policy speaks of {tool.name}")
-    if best.decision == "allow" and not named and (reason := _not_by_pattern(tool)):
-        return Verdict("ask", best.rule_number, f"{best.why}; but {reason}, and only a rule that names it may allow it")
-    return best
+    best = max(matched, key=lambda one: (STRICTNESS[one.rule.decision], -one.number))
+    why = _why(best.number, best.rule, best.unclear)
+    named = any(one.rule.decision == "allow" and one.rule.tool == tool.name for one in matched)
+    if best.rule.decision == "allow" and not named and (reason := _not_by_pattern(tool)):
+        return Verdict("ask", best.number, f"{why}; but {reason}, and only a rule that names it may allow it")
+    return Verdict(best.rule.decision, best.number, why)
 
 
 def amount_of(field: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fact]) -> Decimal | None:
@@ -127,18 +174,42 @@ def _not_by_pattern(tool: Tool) -> str:
     return ""
 
 
-def _unmet(
-    rule: PolicyRule, arguments: Mapping[str, Json], provenance: Mapping[str, Fact], history: History
-) -> tuple[str, ...] | None:
-    """None: the rule does not match. Otherwise the fields that could not be judged and count because it is not an allow."""
+def _judge(
+    number: int,
+    rule: PolicyRule,
+    tool: Tool,
+    arguments: Mapping[str, Json],
+    provenance: Mapping[str, Fact],
+    history: History,
+) -> Judged:
+    if not fnmatchcase(tool.name, rule.tool):
+        return Judged(number, rule, False, f"it speaks of {rule.tool}")
     unclear = []
     for name, text in rule.when.items():
-        holds = _holds(text, _value(name, arguments, provenance, history))
-        if holds is False or (holds is None and rule.decision == "allow"):
-            return None
+        value = _value(name, arguments, provenance, history)
+        holds = _holds(text, value)
+        if holds is not False and rule.decision == "allow" and _hearsay(name, provenance):
+            return Judged(number, rule, False, f"{name} is only what an untrusted server says")
+        if holds is False:
+            return Judged(number, rule, False, f"{name} is {_shown(value)}, and the rule needs {text.strip()}")
+        if holds is None and rule.decision == "allow":
+            return Judged(number, rule, False, f"{name} can't be judged: {_shown(value)}")
         if holds is None:
             unclear.append(name)
-    return tuple(unclear)
+    return Judged(number, rule, True, _content(rule), tuple(unclear))
+
+
+def _hearsay(name: str, provenance: Mapping[str, Fact]) -> bool:
+    """Whether a field stands in the record of a server that nobody trusts: it may not loosen anything."""
+    first, dot, _ = name.partition(".")
+    return bool(dot) and first in provenance and not provenance[first].trusted
+
+
+def _shown(value: Json) -> str:
+    if value is None:
+        return "missing"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _value(name: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fact], history: History) -> Json:
@@ -155,7 +226,7 @@ def _value(name: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fa
             return history.today.get(rest, 0)
     if not rest:
         return arguments.get(first)
-    value: Json = provenance[first].record if first in provenance else arguments.get(first)
+    value: Json = provenance[first].record if first in provenance else None  # never an object that the model wrote
     for part in rest.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
@@ -173,10 +244,8 @@ def _holds(text: str, value: Json) -> bool | None:
 
 def _compare(operator: Operator, value: Json, wanted: str | Decimal) -> bool | None:
     if isinstance(wanted, str):
-        word = _word(value)
-        if word is None:
-            return None
-        return (word != wanted) if operator == "!=" else (word == wanted)
+        same = _same(_word(value), wanted)
+        return None if same is None else same != (operator == "!=")
     number = _number(value)
     if number is None:
         return None
@@ -201,6 +270,20 @@ def _word(value: Json) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else None
+
+
+def _same(word: str | None, wanted: str) -> bool | None:
+    """None where people would read one word and the program two ("Lost", "lost "): a spelling must not slip past a rule."""
+    if word is None:
+        return None
+    return True if word == wanted else None if _folded(word) == _folded(wanted) else False
+
+
+def _folded(word: str) -> str:
+    visible = "".join(
+        char for char in unicodedata.normalize("NFKC", word) if unicodedata.category(char) not in ("Cf", "Mn", "Cc")
+    )
+    return "".join(char for char in visible.casefold() if char.isalnum())
 
 
 def _number(value: Json) -> Decimal | None:
@@ -237,7 +320,13 @@ def _wanted(text: str) -> str | Decimal:
     raise ConfigError(f'the value "{text}" can\'t be read: write a plain number (150 or 150.00) or a word without quotes')
 
 
-def _check_field(name: str, tools: Collection[str], known: Collection[str], grounded: Collection[str]) -> None:
+def _check_field(
+    name: str,
+    tools: Collection[str],
+    known: Collection[str],
+    grounded: Collection[str],
+    records: Mapping[str, Collection[str]],
+) -> None:
     first, _, rest = name.partition(".")
     if first in ("ticket", "today"):
         words = {"ticket": "calls", "today": "amount"}
@@ -249,6 +338,8 @@ def _check_field(name: str, tools: Collection[str], known: Collection[str], grou
         raise ConfigError(f'"{name}": "{first}" is no identifier, so it has no record; identifiers are {_listed(grounded)}')
     elif not all(name.split(".")):
         raise ConfigError(f'"{name}" has an empty part')
+    elif rest and first in records and rest.partition(".")[0] not in records[first]:
+        raise ConfigError(f'"{name}": no result that gives a {first} has such a field; there are {_listed(records[first])}')
 
 
 def _refuse(number: int, rule: PolicyRule, problem: str) -> ConfigError:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from host.config import Decision, PolicyRule
 from host.errors import ConfigError
-from host.policy import STRICTNESS, History, Verdict, amount_of, check, decide
+from host.policy import STRICTNESS, History, Verdict, amount_of, check, decide, judge, record_fields, verdict
 from host.types import Effect, Fact, Tool
 
 TOOLS = ("shop.find_orders", "shop.quote_refund", "shop.issue_refund", "partner.track_parcel", "desk.reply")
@@ -218,6 +218,84 @@ def test_a_dotted_amount_never_comes_from_what_the_model_wrote() -> None:
     assert amount_of("ticket.calls", {}, {}) is None
 
 
+@pytest.mark.parametrize("typed", ["Lost", "LOST", " lost", "lost ", "l o s t", "lost.", "ｌｏｓｔ", "lo\u200bst", "lo\u00adst"])  # noqa: RUF001
+def test_another_spelling_of_a_word_slips_past_no_rule(typed: str) -> None:
+    assert judged([rule("shop.*", "deny", reason="== lost")], reason=typed).decision == "deny"
+    assert judged([rule("shop.*", "deny", reason="in damaged, lost")], reason=typed).decision == "deny"
+    assert judged([rule("shop.*", "deny", reason="!= lost")], reason=typed).decision == "deny"
+    assert judged([rule("shop.issue_refund", "allow", reason="== lost")], reason=typed).rule_number is None
+    assert judged([rule("shop.issue_refund", "allow", reason="!= lost")], reason=typed).rule_number is None
+    assert judged([rule("shop.*", "deny", reason="== lost")], reason="almost").decision == "ask", "another word is another word"
+
+
+def test_what_only_an_untrusted_server_says_loosens_nothing() -> None:
+    def by(trusted: bool, decision: Decision, text: str) -> Verdict:
+        facts = {"quote_id": Fact("quote_id", "Q-3f9a0b1c2d", "c1", server="partner", trusted=trusted, record={"amount": 20})}
+        return judged([rule("shop.issue_refund", decision, quote_id__amount=text)], facts)
+
+    assert by(True, "allow", "<= 150").decision == "allow"
+    assert by(False, "allow", "<= 150").rule_number is None
+    assert by(False, "deny", "> 10").decision == "deny", "it may still make it stricter"
+    assert by(False, "deny", "> 150").decision == "ask"
+
+
+def test_a_record_is_never_an_object_that_the_model_wrote() -> None:
+    allows = [rule("shop.issue_refund", "allow", quote_id__amount="<= 150")]
+    assert judged(allows, {}, quote_id={"amount": 1}).rule_number is None
+
+
+def test_a_second_refund_of_a_ticket_and_a_days_total_are_rules() -> None:
+    second = [rule("shop.issue_refund", "ask"), rule("shop.issue_refund", "deny", **{"ticket__shop.issue_refund": ">= 1"})]
+    assert judged(second, history=History()).decision == "ask"
+    assert judged(second, history=History(ticket={"shop.issue_refund": 1})).decision == "deny"
+    total = [rule("shop.issue_refund", "deny", today__amount="> 1000")]
+    assert judged(total, history=History(today={"amount": Decimal("1000.00")})).decision == "ask"
+    assert judged(total, history=History(today={"amount": Decimal("1000.01")})).decision == "deny"
+
+
+def test_each_rule_says_why_it_matched_or_not() -> None:
+    rules = [
+        rule("shop.find_orders", "allow"),
+        rule("shop.issue_refund", "allow", quote_id__amount="<= 150"),
+        rule("shop.*", "ask", quote_id__amount="> 150"),
+        rule("*", "deny", quote_id__currency="!= EUR"),
+    ]
+    found = judge(tool(), {"quote_id": "Q-3f9a0b1c2d"}, quote(amount=343.49), History(), rules)
+    assert [one.matched for one in found] == [False, False, True, True]
+    assert [one.why for one in found[:2]] == [
+        "it speaks of shop.find_orders",
+        "quote_id.amount is 343.49, and the rule needs <= 150",
+    ]
+    assert found[3].unclear == ("quote_id.currency",)
+    assert verdict(tool(), found) == decide(tool(), {"quote_id": "Q-3f9a0b1c2d"}, quote(amount=343.49), History(), rules)
+    unsure = judge(tool(), {}, quote(amount="2.614"), History(), rules)
+    assert unsure[1].why == 'quote_id.amount can\'t be judged: "2.614"'
+
+
+QUOTED = {
+    "type": "object",
+    "properties": {"quotes": {"type": "array", "items": {"$ref": "#/$defs/Quote"}}, "note": {"type": "string"}},
+    "$defs": {"Quote": {"properties": {"quote_id": {"type": "string"}, "amount": {"type": "number"}}}},
+}
+
+
+def test_a_field_that_no_record_has_refuses_to_start() -> None:
+    quotes = Tool("shop.quote_refund", "shop", "quote_refund", "", {}, {}, "d", "read", output_schema=QUOTED)
+    fields = record_fields([quotes, tool("shop.find_orders")], GROUNDED)
+    assert fields == {"quote_id": {"quotes", "note", "quote_id", "amount"}}
+    check([rule("shop.issue_refund", "deny", quote_id__amount="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
+    check([rule("shop.quote_refund", "deny", order_id__total="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
+    with pytest.raises(ConfigError, match=r"^policy rule 1 .*no result that gives a quote_id has such a field; there are amount"):
+        check([rule("shop.issue_refund", "deny", quote_id__amout="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
+
+
+def test_a_rule_against_the_reply_alone_would_do_nothing_and_refuses_to_start() -> None:
+    with pytest.raises(ConfigError, match=r"policy rule 1 \(deny desk.reply\): desk.reply is a draft"):
+        checked(rule("desk.reply", "deny"))
+    checked(rule("desk.reply", "allow"))
+    checked(rule("*", "deny"))
+
+
 # -- properties -----------------------------------------------------------------------------------------------------------
 
 FIELDS = st.sampled_from(
@@ -278,3 +356,46 @@ def test_nothing_is_allowed_without_an_allow_rule_and_no_hint_loosens(call: Any,
     unhinted = decide(**{**call, "tool": tool(effect=call["tool"].effect)}, rules=rules)
     assert STRICTNESS[verdict.decision] >= STRICTNESS[unhinted.decision]
     assert verdict.why
+
+
+AMOUNTS = st.decimals(min_value=Decimal("0.01"), max_value=Decimal("9999999"), places=2)
+
+
+def _written(amount: Decimal) -> list[str]:
+    """How people, shops and models write one amount."""
+    english, whole = f"{amount:,.2f}", f"{int(amount):,}"
+    turned = str.maketrans(",.", ".,")
+    return [
+        f"{amount:.2f}", english, whole, english.translate(turned), whole.translate(turned), english.replace(",", " "),
+        english.replace(",", "'"), english.translate(turned).replace(".", "\u202f"), f"{amount:.2f}".replace(".", ","),
+        f"{english} EUR", f"€{english}", f"{amount:.2f} ", f"+{amount:.2f}", f"{amount:E}", f"{int(amount)}",
+    ]  # fmt: skip
+
+
+@given(AMOUNTS, st.integers(0, 100_000))
+def test_no_way_of_writing_an_amount_makes_it_smaller(amount: Decimal, limit: int) -> None:
+    """Unambiguous texts are read; all others count as whatever is stricter."""
+    for text in _written(amount):
+        refuses = judged([rule("shop.*", "deny", quote_id__amount=f"> {limit}")], quote(amount=text)).decision
+        allows = judged([rule("shop.issue_refund", "allow", quote_id__amount=f"<= {limit}")], quote(amount=text)).decision
+        if int(amount) > limit:
+            assert (refuses, allows) == ("deny", "ask"), text
+
+
+@given(CALLS, st.lists(RULES, max_size=5))
+def test_taking_away_what_is_known_never_loosens_a_deny_or_makes_an_allow(call: Any, rules: list[PolicyRule]) -> None:
+    """Whatever can't be judged any more is decided for the stricter side."""
+    blind = {**call, "arguments": {}, "provenance": {}, "history": History(ticket=call["history"].ticket)}
+    unknown = [r for r in rules if not any(name.startswith("ticket.") or name.startswith("today.shop") for name in r.when)]
+    after = decide(**blind, rules=unknown)
+    known = decide(**call, rules=unknown)
+    assert STRICTNESS[after.decision] >= STRICTNESS[known.decision]
+
+
+@given(CALLS, st.lists(RULES, max_size=5))
+def test_the_explanation_and_the_decision_are_one(call: Any, rules: list[PolicyRule]) -> None:
+    found = judge(**call, rules=rules)
+    assert [one.number for one in found] == list(range(1, len(rules) + 1))
+    decided = decide(**call, rules=rules)
+    assert verdict(call["tool"], found) == decided
+    assert (decided.rule_number is None) == (not any(one.matched for one in found))
