@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.settings import RolesSettings
 from host.types import Actor, RoleName
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,16 @@ class Judged:
 
     actor: Actor
     refused: str = ""
+
+
+class ListedPeople:
+    """Who holds a role by the operator's lists (`host.port.People`); teams and guests are judged at the click alone."""
+
+    def __init__(self, lists: RolesSettings) -> None:
+        self._lists: Mapping[RoleName, tuple[str, ...]] = {"staff": lists.staff, "lead": lists.lead, "admin": lists.admin}
+
+    async def holding(self, roles: Collection[RoleName]) -> frozenset[str] | None:
+        return frozenset(user for role in roles for user in self._lists[role])
 
 
 class Roles:

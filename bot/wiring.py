@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.clock import SystemClock
+from bot.roles import ListedPeople
 from bot.settings import Settings
 from host import policy, prompt
 from host.catalog import Catalog
@@ -18,8 +19,9 @@ from host.dispatch import Dispatcher
 from host.errors import ConfigError
 from host.facade import Host
 from host.loop import Loop
+from host.open_calls import OpenCalls
 from host.outbox import Outbox
-from host.port import Clock, Desk
+from host.port import Clock, Desk, People
 from host.prompt import REPLY
 from host.questions import Questions
 from host.queue import Queue
@@ -68,22 +70,25 @@ async def running(
     *,
     extra_env: Mapping[str, str] | None = None,
     clock: Clock | None = None,
+    people: People | None = None,
 ) -> AsyncIterator[Running]:
-    """A host on its database, connected to its servers. The model is entered already."""
+    """A host on its database, connected to its servers. The model is entered already. `people` tells who could decide; left
+    out, the lists of the configuration do."""
     config = with_env(settings.host, extra_env or {})
     clock, changed = clock or SystemClock(), Signal()
+    people = people or ListedPeople(settings.roles)
     async with Store(settings.database.url) as store:
         memory = ServerMemory(store)
-        async with Sessions(config.servers, memory) as sessions:
+        async with Sessions(config.servers, memory) as sessions, OpenCalls() as open_calls:
             catalog = Catalog(sessions, memory, config.servers)
             await sessions.connect_all()
             report = await catalog.refresh()
             check_policy(settings, config, catalog)
             questions = Questions(store, config, clock, changed, lambda name: _definition(catalog, name))
-            dispatcher = Dispatcher(store, sessions, catalog, questions, config, clock)
+            dispatcher = Dispatcher(store, sessions, open_calls, catalog, questions, config, clock)
             sampling = Sampling(settings.model.temperature, settings.model.seed, settings.model.max_tokens)
             loop = Loop(store, model, catalog, dispatcher, questions, config, clock, sampling)
-            queue = Queue(store, loop, catalog, questions, config.limits, clock, changed)
+            queue = Queue(store, loop, catalog, questions, config, clock, changed)
             host = Host(
                 store=store,
                 queue=queue,
@@ -95,10 +100,11 @@ async def running(
                 clock=clock,
                 changed=changed,
                 model=model,
+                people=people,
             )
             stable = prompt.stable_messages(config.prompt, catalog.attached())
             prompt_digest = prefix_digest(stable, prompt.tool_specs(catalog.tools()))
-            outbox = Outbox(store, make_desk(host), clock, changed)
+            outbox = Outbox(store, make_desk(host), clock, changed, questions.undeliverable)
             yield Running(host, queue, outbox, store, report, prompt_digest)
 
 

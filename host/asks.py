@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from host import journal
+from host import journal, policy
 from host.config import ToolConfig
+from host.forms import InputRequest
 from host.history import CallLog
 from host.questions import Ask, digest
 from host.store.codec import dumps
-from host.types import Fact, Json, Outcome, OutcomeKind, QuestionKind, QuestionState, RoleName
+from host.types import Action, Fact, Json, Outcome, OutcomeKind, QuestionKind, QuestionState, RoleName, Ticket, Tool
 
 CONSENT_ROLES: tuple[RoleName, ...] = ("staff", "lead")
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """How many different people have to approve, of which roles, and in words why it is more than one."""
+
+    people: int
+    roles: tuple[RoleName, ...]
+    why: str = ""
+
+
+ONE = Needed(1, CONSENT_ROLES)
+
+
+def approvals_needed(
+    settings: ToolConfig, ticket: Ticket, tool: Tool, arguments: Mapping[str, Json], provenance: Mapping[str, Fact]
+) -> Needed:
+    """Two leads over an amount where configured (spec H19); two people where nobody knows who wrote the ticket (spec H32)."""
+    if tool.effect == "read":
+        return ONE
+    if settings.two_leads_over is not None:
+        amount = policy.amount_of(settings.amount, arguments, provenance)
+        if amount is None or amount > settings.two_leads_over:
+            known = "its amount can't be told" if amount is None else f"it is over {settings.two_leads_over}"
+            return Needed(2, ("lead",), f"{known}: two different leads have to approve it")
+    if not ticket.sender_verified:
+        return Needed(2, CONSENT_ROLES, "the sender of this ticket is not verified: two different people have to approve it")
+    return ONE
 
 
 def ask_what_became(call: CallLog, intended: journal.Intended, unknown: Outcome) -> Ask:
@@ -60,23 +89,48 @@ def _is_true(field: str, provenance: Mapping[str, Fact]) -> bool:
     return name in provenance and provenance[name].record.get(key) is True
 
 
-def records_of(provenance: Mapping[str, Fact]) -> dict[str, Json]:
-    return {name: dict(fact.record) for name, fact in provenance.items()}
+def ask_input(
+    call: CallLog, intended: journal.Intended, tool: Tool, roles: tuple[RoleName, ...], request: InputRequest, number: int
+) -> Ask:
+    """A server's own question (spec H22): a form, or an address that it wants a person to open."""
+    payload: dict[str, Json] = {
+        "tool": tool.name,
+        "arguments": intended.arguments,
+        "request_key": request.key,
+        "message": request.message,
+        "schema": request.schema,
+        "round": number,
+        "record": {name: dict(fact.record) for name, fact in intended.provenance.items()},
+        "approved_by": list(intended.approvers or ((intended.approved_by,) if intended.approved_by else ())),
+    }
+    bound = digest(tool.name, intended.arguments)
+    return Ask(QuestionKind.INPUT_REQUEST, call.written.id, tool.server, roles, bound, tool.digest, payload)
 
 
-def elicited(closed: journal.Closed) -> Json:
-    if closed.action == "accept":
-        return {"action": "accept", "content": dict(closed.content)}
-    return {"action": closed.action}
+def elicited(payload: Mapping[str, Json], action: Action | None, content: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A person's answer as the protocol wants it; agreeing to open an address carries nothing."""
+    if action == "accept" and "url" not in payload:
+        return {"action": "accept", "content": dict(content)}
+    return {"action": action or "cancel"}
 
 
-def unanswered(closed: journal.Closed) -> Outcome:
-    match closed.state:
+def as_answered(outcome: Outcome, unanswered: Outcome | None) -> Outcome:
+    """A call that ended after its server was told "cancel", since nobody answered: what it did counts, and why is said."""
+    if unanswered is None or outcome.kind is OutcomeKind.MAY_HAVE_RUN:
+        return outcome
+    if outcome.ok:
+        return replace(outcome, why=f"{unanswered.why}; the server was told so and went on")
+    return replace(unanswered, text=outcome.text)
+
+
+def unanswered(state: QuestionState, reason: str) -> Outcome:
+    """What becomes of a call whose server's question got no answer."""
+    match state:
         case QuestionState.EXPIRED:
             return Outcome(OutcomeKind.EXPIRED, "nobody answered the server's question in time", step="input")
         case QuestionState.UNDELIVERABLE:
             return Outcome(OutcomeKind.UNDELIVERABLE, "the server's question did not reach anybody", step="input")
         case QuestionState.SUPERSEDED:
-            return Outcome(OutcomeKind.REFUSED, closed.reason, step="input")
+            return Outcome(OutcomeKind.REFUSED, reason, step="input")
         case QuestionState.CANCELLED | QuestionState.OPEN | QuestionState.ANSWERED:
-            return Outcome(OutcomeKind.CANCELLED, closed.reason or "the run was stopped", step="input")
+            return Outcome(OutcomeKind.CANCELLED, reason or "the run was stopped", step="input")

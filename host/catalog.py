@@ -12,7 +12,7 @@ import logging
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from jsonschema.validators import validator_for
 from host.config import ServerConfig, ToolConfig
 from host.errors import ConfigError, NotFound, ServerError
 from host.lint import lint
+from host.prompt import READ_RESOURCE, resource_tool
 from host.sessions import Sessions
 from host.types import Attached, Json, ListedTool, Pin, Tool
 
@@ -76,6 +77,7 @@ class Catalog:
         self._entries: dict[str, tuple[Entry, ...]] = dict.fromkeys(servers, ())
         self._by_name: dict[str, Entry] = {}
         self._attached: dict[str, tuple[Attached, ...]] = {}
+        self._listed: dict[str, str] = {}  # every listed resource's address → its server
         self._seen: dict[str, int] = {}
         self._checked: dict[str, int] = {}
 
@@ -90,35 +92,58 @@ class Catalog:
         )
 
     def tools(self) -> tuple[Tool, ...]:
-        """All, off ones included: servers in the configuration's order, tools in the server's."""
-        return tuple(entry.tool for entries in self._entries.values() for entry in entries)
+        """All, off ones included: servers in the configuration's order, tools in the server's; then the desk's own."""
+        return (*(entry.tool for entries in self._entries.values() for entry in entries), *self._reading())
 
     def find(self, name: str) -> Tool | None:
         """By offered name, or by the prefixed name that an alias stands for. Nothing is guessed (spec H6)."""
+        if name == READ_RESOURCE:
+            return next(iter(self._reading()), None)
         entry = self._by_name.get(name)
         return entry.tool if entry else None
 
-    async def still_pinned(self, tool: Tool) -> bool:
-        """The last look before a call: is this very definition still the accepted one? False when in doubt (spec H8).
+    def _reading(self) -> tuple[Tool, ...]:
+        uris = [uri for uri, server in self._listed.items() if self._servers[server].read_resources]
+        return (resource_tool(uris),) if uris else ()
 
-        From memory, unless the server reconnected or noted a change since: then it is listed once more.
+    def listed_resources(self) -> Mapping[str, str]:
+        """Every resource that a server listed: its address and its server's prefix (spec H23)."""
+        return dict(self._listed)
+
+    def server_of(self, uri: str) -> str:
+        """The server that lists a resource. Raises NotFound, with those there are."""
+        if uri not in self._listed:
+            raise NotFound(f"no server lists {uri!r}; there are: {', '.join(sorted(self._listed)) or 'none'}")
+        return self._listed[uri]
+
+    async def read_listed(self, uris: Sequence[str]) -> tuple[Attached, ...]:
+        """Resources that a person added for one ticket, read now. Raises NotFound or ServerError in words."""
+        found = []
+        for uri in uris:
+            server = self.server_of(uri)
+            found.append(Attached(uri=uri, server=server, text=await self._sessions.read_resource(server, uri)))
+        return tuple(found)
+
+    async def why_not_pinned(self, tool: Tool) -> str:
+        """The last look before a call: why this very definition may not be called now; empty when it may (spec H8).
+
+        From memory, unless the server reconnected or noted a change since: then it is listed once more. In doubt it may not.
         """
         entry = self._by_name.get(tool.name)
         if entry is None or entry.tool.off or entry.tool.digest != tool.digest:
-            return False
+            return entry.tool.off if entry is not None and entry.tool.off else _changed_words(tool)
         now = self._sessions.changes(tool.server)
         if now in (self._seen.get(tool.server), self._checked.get(tool.name)):
-            return True
+            return ""
         try:
             listed = await self._sessions.list_tools(tool.server)
         except ServerError as error:
-            log.info("%s: its definition can't be looked at (%s)", tool.name, type(error).__name__)
-            return False
+            return f"its definition can't be looked at ({error}); nothing was sent"
         same = [one for one in listed if one.name == tool.remote_name]
         if len(same) != 1 or same[0].dropped or digest_of(same[0].definition) != tool.digest:
-            return False
+            return _changed_words(tool)
         self._checked[tool.name] = now
-        return True
+        return ""
 
     def attached(self) -> tuple[Attached, ...]:
         """Resources for every prompt, as read at the last refresh; size is the prompt's care (spec H23)."""
@@ -290,10 +315,15 @@ class Catalog:
     async def _wanted(self, prefix: str) -> tuple[str, ...]:
         config = self._servers[prefix]
         wanted = dict.fromkeys(config.resources)
-        if config.trusted:
-            for resource in await self._sessions.list_resources(prefix):
-                if "assistant" in resource.audience and (resource.priority or 0.0) >= MIN_PRIORITY:
-                    wanted[resource.uri] = None
+        listed = await self._sessions.list_resources(prefix)
+        kept = {uri: server for uri, server in self._listed.items() if server != prefix}
+        self._listed = {
+            **{resource.uri: prefix for resource in listed},
+            **kept,
+        }  # an address is the first server's that listed it
+        for resource in listed if config.trusted else ():
+            if "assistant" in resource.audience and (resource.priority or 0.0) >= MIN_PRIORITY:
+                wanted[resource.uri] = None
         return tuple(wanted)
 
 
@@ -334,6 +364,10 @@ def without_parameter(schema: Mapping[str, Json], parameter: str | None) -> Mapp
     required = [key for key in schema.get("required", []) if key != parameter]
     rest = {key: value for key, value in schema.items() if key != "required"}
     return {**rest, "properties": properties, **({"required": required} if required else {})}
+
+
+def _changed_words(tool: Tool) -> str:
+    return f"pin_mismatch: the definition of {tool.name} changed; an admin has to accept it first"
 
 
 def _unusable(definition: Mapping[str, Json], config: ToolConfig) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Annotated, Literal
+from zoneinfo import available_timezones
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from host.types import Effect, Json, RoleName
+from host.types import Effect, Json, QuestionKind, RoleName
 
 Decision = Literal["allow", "ask", "deny"]
 
@@ -58,15 +60,37 @@ class ToolConfig(Frozen):
     #: Words added to it where a field is true: {"quote_id.needs_release": "over the limit: a lead has to release it"}.
     headline_notes: Mapping[str, str] = Field(default_factory=dict)
     may_edit: tuple[str, ...] = ()
+    #: The money that a call moves, for limits and a day's total: a field of an argument's record, "quote_id.amount".
+    amount: str = ""
+    #: Over this amount, or when it can't be told, two different leads have to approve (spec H19).
+    two_leads_over: Decimal | None = None
+
+    @model_validator(mode="after")
+    def _an_amount_to_judge(self) -> ToolConfig:
+        if self.two_leads_over is not None and not self.amount:
+            raise ValueError('two_leads_over needs amount: name the field that holds it, such as "quote_id.amount"')
+        return self
 
 
 class OAuthConfig(Frozen):
-    """Client credentials (spec H3); the secret comes from an environment variable."""
+    """Client credentials (spec H3). The secret comes from the environment variable `secret_env`; for "private_key_jwt" the key
+    from the file `key_file`. An empty `token_url` is looked up in the server's own metadata."""
 
-    token_url: str
     client_id: str
-    secret_env: str
+    token_url: str = ""
+    secret_env: str = ""
     scope: str = ""
+    resource: str = ""
+    method: Literal["client_secret_basic", "client_secret_post", "private_key_jwt"] = "client_secret_basic"
+    key_file: str = ""
+
+    @model_validator(mode="after")
+    def _proves_itself(self) -> OAuthConfig:
+        if self.method == "private_key_jwt" and not self.key_file:
+            raise ValueError("private_key_jwt needs key_file: the path of the private key")
+        if self.method != "private_key_jwt" and not self.secret_env:
+            raise ValueError("secret_env is missing: name the environment variable that holds the client's secret")
+        return self
 
 
 class ServerConfig(Frozen):
@@ -91,6 +115,8 @@ class ServerConfig(Frozen):
     meta: Mapping[Literal["ticket", "acting"], str] = Field(default_factory=dict)
     #: Resources attached to every prompt, besides those marked for the assistant at priority >= 0.8 (spec H23).
     resources: tuple[str, ...] = ()
+    #: Whether the model may read this server's listed resources by itself, with desk.read_resource (spec H23).
+    read_resources: bool = False
     tools: Mapping[str, ToolConfig] = Field(default_factory=dict)
     #: Who answers this server's input requests (spec B4).
     input_roles: tuple[RoleName, ...] = ("lead",)
@@ -168,6 +194,9 @@ class PromptConfig(Frozen):
     rules: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
     resource_max_chars: int = 4000
+    #: How much of the model's context the tools may fill; over it the start is refused, or only said (spec H24).
+    tools_share: float = 0.25
+    over_share: Literal["refuse", "say"] = "refuse"
     #: The day the model is told; left out means the clock's. Set where tickets of a fixed day are replayed (spec M7).
     today: date | None = None
 
@@ -179,8 +208,28 @@ class Templates(Frozen):
     signature: str
 
 
+class HoursConfig(Frozen):
+    """When people work: a question's time runs only then (spec H20). Left out, it runs round the clock."""
+
+    zone: str = "UTC"
+    days: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] = ("mon", "tue", "wed", "thu", "fri")
+    start: str = "09:00"
+    end: str = "17:00"
+
+    @model_validator(mode="after")
+    def _a_day(self) -> HoursConfig:
+        for name in (self.start, self.end):
+            if not re.fullmatch(r"(?:[01]\d|2[0-3]):[0-5]\d|24:00", name):
+                raise ValueError(f'{name!r} is no time of day: write it as "09:00"')
+        if not self.days or self.start >= self.end:
+            raise ValueError("the working day has no hours: give days, and a start before the end")
+        if self.zone not in available_timezones():
+            raise ValueError(f'{self.zone!r} is no time zone: write one such as "Europe/Berlin"')
+        return self
+
+
 class Limits(Frozen):
-    """Spec H14, H22."""
+    """Spec H14, H22. `hours_for` sets other times than `question_hours` by kind of question: {"consent": 8}."""
 
     model_calls: int = 4
     model_calls_after_answer: int = 2
@@ -189,6 +238,7 @@ class Limits(Frozen):
     input_rounds: int = 10
     deadline_seconds: float = 900.0
     question_hours: float = 24.0
+    hours_for: Mapping[QuestionKind, float] = Field(default_factory=dict)
     result_max_chars: int = 6000
     workers: int = 1
 
@@ -204,4 +254,10 @@ class HostConfig(Frozen):
     limits: Limits = Limits()
     #: Nobody releases what they approved (spec H19).
     four_eyes: bool = True
-    pilot: bool = False
+    #: "manual": people start work; "on_arrival": each ticket is worked as it comes; "pilot": reads and drafts alone (spec H28).
+    mode: Literal["manual", "on_arrival", "pilot"] = "manual"
+    hours: HoursConfig | None = None
+
+    @property
+    def pilot(self) -> bool:
+        return self.mode == "pilot"

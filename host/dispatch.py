@@ -10,22 +10,40 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from functools import partial
+from zoneinfo import ZoneInfo
+
+import anyio
 
 from host import journal, policy
-from host.asks import CONSENT_ROLES, ask_what_became, edits_of, elicited, headline, records_of, told_of_edits, unanswered
+from host.asks import (
+    ONE,
+    Needed,
+    approvals_needed,
+    as_answered,
+    ask_input,
+    ask_what_became,
+    edits_of,
+    elicited,
+    headline,
+    told_of_edits,
+    unanswered,
+)
 from host.catalog import Catalog
 from host.checks import invalid_arguments, other_customers, unreadable_arguments
-from host.config import HostConfig, ReadBack
+from host.config import HostConfig, ReadBack, ToolConfig
 from host.errors import Answered, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown, where
 from host.forms import read_requests
 from host.grounding import Ungrounded, ground
 from host.history import CallLog
+from host.lease import writing
+from host.open_calls import OpenCall, OpenCalls
 from host.port import Clock
-from host.prompt import REPLY, reply_tool
+from host.prompt import READ_RESOURCE, REPLY, reply_tool
 from host.questions import Ask, Questions, digest
-from host.sessions import Sessions
+from host.sessions import AskDuring, Sessions
 from host.store import journal as journal_rows
 from host.store import outbox, servers, tickets
 from host.store.codec import dumps, iso
@@ -77,18 +95,32 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
+    """Who allowed a call: `by` in words for the log, `acting` the subject it carries, `users` those who approved."""
+
     by: str
     acting: str
-    user: str = ""
+    users: tuple[str, ...] = ()
+
+
+CANCEL: Mapping[str, Json] = {"action": "cancel"}
+LONGEST_PAUSE = 2.0
+"""Seconds at most between two rounds of a server that asks nothing and only wants to be called again."""
 
 
 class Dispatcher:
     """Everything that reaches a server as a call goes through `dispatch`, read-backs and the reply included."""
 
     def __init__(
-        self, store: Store, sessions: Sessions, catalog: Catalog, questions: Questions, config: HostConfig, clock: Clock
+        self,
+        store: Store,
+        sessions: Sessions,
+        open_calls: OpenCalls,
+        catalog: Catalog,
+        questions: Questions,
+        config: HostConfig,
+        clock: Clock,
     ) -> None:
-        self._store, self._sessions, self._catalog = store, sessions, catalog
+        self._store, self._sessions, self._open, self._catalog = store, sessions, open_calls, catalog
         self._questions, self._config, self._clock = questions, config, clock
 
     async def dispatch(self, context: Context, call: CallLog) -> Outcome | Waiting:
@@ -114,6 +146,10 @@ class Dispatcher:
     async def refuse(self, context: Context, call: CallLog, outcome: Outcome) -> None:
         """End a call that the loop's limits forbid, before any check (spec H14)."""
         await self._end(context, call, outcome, 0)
+
+    async def judge(self, context: Context, name: str, arguments: Mapping[str, Json]) -> Cleared | Outcome:
+        """What the checkpoint says of a call, short of asking people; nothing is sent. For arguments that a person edits."""
+        return await self._check(context, name, arguments)
 
     async def _advance(self, context: Context, call: CallLog) -> Outcome | Waiting:
         if call.intended is not None:
@@ -150,14 +186,10 @@ class Dispatcher:
         grounded = ground(tool, arguments, context.facts, self._config.grounding)
         if isinstance(grounded, Ungrounded):
             return _refused(grounded.why, "grounded")
-        unfit = self._unfit_for_effect(context, tool)
-        if unfit is not None:
-            return unfit
-        history = await self._history(context)
-        rules = self._config.policy if tool.server != "desk" else ()
-        verdict = policy.decide(tool, grounded.arguments, grounded.provenance, history, rules)
-        if tool.name == REPLY:
-            verdict = policy.Verdict("allow", None, "a reply is a draft: people sign it off")
+        if tool.effect == "effect" and self._config.pilot:
+            return _refused("this is a pilot: nothing with an effect runs", "pilot")
+        async with self._store.read() as tx:
+            verdict = await self._verdict(tx, context, tool, grounded.arguments, grounded.provenance)
         if verdict.decision == "deny":
             return _refused(f"the policy forbids this call ({verdict.why})", "policy")
         return Cleared(tool, grounded.arguments, grounded.provenance, verdict)
@@ -184,47 +216,57 @@ class Dispatcher:
             return _refused(f"{name} is off: {tool.off}", "pinned")
         return tool
 
-    def _unfit_for_effect(self, context: Context, tool: Tool) -> Outcome | None:
-        if tool.effect == "read":
-            return None
-        if self._config.pilot:
-            return _refused("this is a pilot: nothing with an effect runs", "pilot")
-        if not context.ticket.sender_verified and tool.server != "desk":
-            return _refused("the sender of this ticket is not verified: a person has to check who wrote it first", "sender")
-        return None
+    async def _verdict(
+        self,
+        tx: Tx,
+        context: Context,
+        tool: Tool,
+        arguments: Mapping[str, Json],
+        provenance: Mapping[str, Fact],
+        but: str = "",
+    ) -> policy.Verdict:
+        """The policy's word, with what ran in this ticket and today; the call `but` is not counted against itself."""
+        if tool.name == REPLY:
+            return policy.Verdict("allow", None, "a reply is a draft: people sign it off")
+        verdict = policy.decide(tool, arguments, provenance, await self._history(tx, context, but), self._config.policy)
+        if tool.name == READ_RESOURCE and verdict.rule_number is None:
+            return policy.Verdict("allow", None, "its server's resources may be read, by configuration")
+        return verdict
 
-    async def _history(self, context: Context) -> policy.History:
-        midnight = self._clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-        async with self._store.read() as tx:
-            today = await journal_rows.count_calls(tx, iso(midnight))
+    async def _history(self, tx: Tx, context: Context, but: str) -> policy.History:
+        zone = ZoneInfo(self._config.hours.zone if self._config.hours else "UTC")
+        midnight = self._clock.now().astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        today, amount = await journal_rows.ran_since(tx, iso(midnight), but)
         ticket: dict[str, int] = {"calls": len(context.records)}
         for record in context.records:
-            if record.ok:
+            if record.ok or record.outcome is OutcomeKind.MAY_HAVE_RUN:
                 ticket[record.name] = ticket.get(record.name, 0) + 1
-        return policy.History(ticket=ticket, today=today)
+        return policy.History(ticket=ticket, today={**today, "amount": amount})
 
     # --- the person -------------------------------------------------------------------------------------------------
 
     async def _person(self, context: Context, call: CallLog, cleared: Cleared) -> Allowed | Outcome | Waiting:
-        """Consent, when the policy asks (spec H18): only an answer to exactly this counts."""
-        if cleared.verdict.decision == "allow":
+        """Consent, when the policy asks (spec H18): only an answer to exactly this, by as many as it needs, counts."""
+        needed = approvals_needed(
+            self._settings(cleared.tool), context.ticket, cleared.tool, cleared.arguments, cleared.provenance
+        )
+        if cleared.verdict.decision == "allow" and needed == ONE:
             return Allowed(f"policy: {cleared.verdict.why}", context.run.started_by.subject)
         bound = digest(cleared.tool.name, cleared.arguments)
         asked = call.latest(QuestionKind.CONSENT)
         if asked is None:
-            return await self._ask_consent(context, call, cleared, bound)
+            return await self._ask_consent(context, call, cleared, bound, needed)
         question, closed = asked
         if closed is None:
             return Waiting()
         match closed.state:
             case QuestionState.ANSWERED if closed.action == "decline":
                 return Outcome(OutcomeKind.DECLINED, closed.reason or "no reason was given", step="person")
-            case QuestionState.ANSWERED if closed.content and question.definition == cleared.tool.digest:
-                return Allowed(f"{closed.by}, with edited arguments", closed.by, closed.user)
-            case QuestionState.ANSWERED if question.digest == bound and question.definition == cleared.tool.digest:
-                return Allowed(closed.by, closed.by, closed.user)
+            case QuestionState.ANSWERED if self._covers(question, closed, cleared, bound, needed):
+                edited = ", with edited arguments" if closed.content else ""
+                return Allowed(f"{closed.by}{edited}", closed.by, closed.users or (closed.user,))
             case QuestionState.ANSWERED | QuestionState.SUPERSEDED:
-                return await self._ask_consent(context, call, cleared, bound)
+                return await self._ask_consent(context, call, cleared, bound, needed)
             case QuestionState.EXPIRED:
                 return Outcome(OutcomeKind.EXPIRED, "nobody answered in time", step="person")
             case QuestionState.UNDELIVERABLE:
@@ -232,25 +274,24 @@ class Dispatcher:
             case QuestionState.CANCELLED | QuestionState.OPEN:
                 return Outcome(OutcomeKind.CANCELLED, closed.reason or "the run was stopped", step="person")
 
-    async def _ask_consent(self, context: Context, call: CallLog, cleared: Cleared, bound: str) -> Waiting:
-        settings = self._config.servers[cleared.tool.server].tools.get(cleared.tool.remote_name)
+    def _covers(self, asked: journal.Asked, closed: journal.Closed, cleared: Cleared, bound: str, needed: Needed) -> bool:
+        """Whether an approval is for exactly these arguments and this definition, by as many people as it takes now."""
+        exact = (closed.digest if closed.content else asked.digest) == bound and asked.definition == cleared.tool.digest
+        return exact and len(set(closed.users or (closed.user,))) >= needed.people
+
+    async def _ask_consent(self, context: Context, call: CallLog, cleared: Cleared, bound: str, needed: Needed) -> Waiting:
+        settings = self._settings(cleared.tool)
         payload = {
             "tool": cleared.tool.name,
             "arguments": cleared.arguments,
             "provenance": {name: {"source": f.source, "record": dict(f.record)} for name, f in cleared.provenance.items()},
             "rule": cleared.verdict.why,
             "headline": headline(settings, cleared.tool.name, cleared.arguments, cleared.provenance),
-            "may_edit": list(settings.may_edit) if settings else [],
+            "may_edit": list(settings.may_edit) if needed.people == 1 else [],
+            "needed_why": needed.why,
         }
-        ask = Ask(
-            QuestionKind.CONSENT,
-            call.written.id,
-            cleared.tool.server,
-            CONSENT_ROLES,
-            bound,
-            cleared.tool.digest,
-            payload,
-        )
+        kind, tool = QuestionKind.CONSENT, cleared.tool
+        ask = Ask(kind, call.written.id, tool.server, needed.roles, bound, tool.digest, payload, needed.people)
         async with self._writing(context.run) as tx:
             await self._questions.ask(tx, context.run, ask)
         return Waiting()
@@ -260,37 +301,63 @@ class Dispatcher:
         stopped = await self._cancelled_or_frozen(run, tool.name)
         if stopped is not None or tool.server == "desk":
             return stopped
-        if not await self._catalog.still_pinned(tool):
-            return _refused(f"pin_mismatch: the definition of {tool.name} changed; an admin has to accept it first", "pinned")
-        return None
+        changed = await self._catalog.why_not_pinned(tool)
+        return _refused(changed, "pinned") if changed else None
 
     # --- running it -------------------------------------------------------------------------------------------------
 
     async def _run(self, context: Context, call: CallLog, cleared: Cleared, allowed: Allowed) -> Outcome | Waiting:
-        if cleared.tool.server == "desk":
+        if cleared.tool.name == REPLY:
             return Outcome(OutcomeKind.RESULT, text=str(cleared.arguments["text"]))
-        key = _key(context.ticket, cleared) if cleared.tool.idempotency_param else ""
-        intended = journal.Intended(
-            call_id=call.written.id,
-            tool=cleared.tool.name,
-            server=cleared.tool.server,
-            arguments=cleared.arguments,
-            effect=cleared.tool.effect,
-            definition=cleared.tool.digest,
-            allowed_by=allowed.by,
-            acting=allowed.acting,
-            approved_by=allowed.user,
-            key=key,
-            generation=self._sessions.generation(cleared.tool.server),
-            provenance=cleared.provenance,
-        )
-        async with self._writing(context.run) as tx:  # a stop or a freeze comes before this write, or after the intent
+        if cleared.tool.name == READ_RESOURCE:
+            return await self._read_resource(context, str(cleared.arguments["uri"]))
+        intended = self._intended(context, call, cleared, allowed)
+        now = self._clock.now()
+        async with self._writing(context.run) as tx:  # a stop, a freeze or a limit comes before this write, or after the intent
             stopped = await self._stopped(tx, context.run, cleared.tool.name)
             if stopped is not None:
                 return stopped
-            await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), intended)
+            id_, tool = call.written.id, cleared.tool
+            verdict = await self._verdict(tx, context, tool, cleared.arguments, cleared.provenance, but=id_)
+            if policy.STRICTNESS[verdict.decision] > policy.STRICTNESS[cleared.verdict.decision]:
+                return _refused(f"what ran meanwhile made the policy stricter ({verdict.why})", "policy")
+            await journal.append(tx, context.ticket.id, context.run.id, now, intended)
+            if tool.effect == "effect":
+                await journal_rows.log_call(tx, _row(context, id_, tool.name, journal_rows.BEGUN, 0, iso(now), intended))
         call.intended = intended
         return await self._send(context, call, intended, cleared.tool)
+
+    def _intended(self, context: Context, call: CallLog, cleared: Cleared, allowed: Allowed) -> journal.Intended:
+        tool, settings = cleared.tool, self._settings(cleared.tool)
+        amount = policy.amount_of(settings.amount, cleared.arguments, cleared.provenance) if settings.amount else None
+        return journal.Intended(
+            call_id=call.written.id,
+            tool=tool.name,
+            server=tool.server,
+            arguments=cleared.arguments,
+            effect=tool.effect,
+            definition=tool.digest,
+            allowed_by=allowed.by,
+            acting=allowed.acting,
+            approved_by=allowed.users[-1] if allowed.users else "",
+            approvers=allowed.users,
+            key=_key(context.ticket, cleared) if tool.idempotency_param else "",
+            generation=self._sessions.process(tool.server),
+            provenance=cleared.provenance,
+            amount="" if amount is None else str(amount),
+        )
+
+    async def _read_resource(self, context: Context, uri: str) -> Outcome:
+        """A resource that the host lets the model read (spec H23); it grounds nothing."""
+        server = self._catalog.server_of(uri)
+        async with self._store.read() as tx:
+            frozen = await servers.frozen(tx)
+        if server in frozen:
+            return _refused(f"the server {server} is frozen by {frozen[server]}", "frozen")
+        try:
+            return Outcome(OutcomeKind.RESULT, text=await self._sessions.read_resource(server, uri))
+        except ServerError as error:
+            return Outcome(OutcomeKind.FAILED, str(error), step="run")
 
     async def _send(
         self,
@@ -300,23 +367,58 @@ class Dispatcher:
         tool: Tool,
         responses: Mapping[str, Json] | None = None,
         state: str | None = None,
+        anew: str = "",
     ) -> Outcome | Waiting:
-        """One request of a call; whatever comes back becomes an outcome or the server's question."""
+        """One request of a call; whatever comes back becomes an outcome or the server's question. `anew` says why an earlier
+        answer of a person did not count, where the call begins once more."""
         try:
-            reply = await self._request(context.ticket, intended, tool, responses, state)
+            reply = await self._reply(context, call, intended, tool, responses, state)
         except StateRefused as error:
-            if state is None and responses is None:
+            if (state is None and responses is None) or len(call.inputs) >= self._config.limits.input_rounds:
                 return Outcome(OutcomeKind.FAILED, str(error), step="run")
-            return await self._send(context, call, intended, tool)  # refused state: the call did not run, so ask anew
+            why = f"{tool.server} no longer knew what this answered; the call did not run and was begun anew"
+            return await self._send(context, call, intended, tool, anew=why)
         except NotSent as error:
             return Outcome(OutcomeKind.FAILED, f"{error}; nothing ran", step="run")
         except Answered as error:
             return Outcome(OutcomeKind.FAILED, str(error), step="run")
         except Unknown as error:
             return await self._uncertain(context, call, intended, tool, error)
+        if reply is None:
+            return Waiting()
         if isinstance(reply, NeedsInput):
-            return await self._ask_input(context, call, intended, tool, reply)
-        return self._outcome(context.ticket, tool, reply)
+            return await self._ask_input(context, call, intended, tool, reply, anew)
+        return as_answered(self._outcome(context.ticket, tool, reply), call.unanswered)
+
+    async def _reply(
+        self,
+        context: Context,
+        call: CallLog,
+        intended: journal.Intended,
+        tool: Tool,
+        responses: Mapping[str, Json] | None,
+        state: str | None,
+    ) -> ServerReply | None:
+        """The server's reply; None when it asks people while the call stays open (spec H15: servers of the older protocol)."""
+        opened = self._open.find(call.written.id)
+        if opened is None:
+            if not self._sessions.asks_during_calls(tool.server):
+                return await self._request(context.ticket, intended, tool, responses, state)
+
+            async def send(opened: OpenCall) -> ServerReply:
+                ask = partial(self._ask_during, context, call, intended, tool, opened)
+                return await self._request(context.ticket, intended, tool, responses, state, ask)
+
+            opened = self._open.start(call.written.id, context.run, send)
+        opened.run = context.run
+        news = await opened.news()
+        if news is None:
+            return None
+        self._open.forget(call.written.id)
+        if isinstance(news, ServerError):
+            raise news
+        call.unanswered = opened.unanswered
+        return news
 
     async def _request(
         self,
@@ -325,6 +427,7 @@ class Dispatcher:
         tool: Tool,
         responses: Mapping[str, Json] | None,
         state: str | None,
+        ask: AskDuring | None = None,
     ) -> ServerReply:
         server = self._config.servers[tool.server]
         arguments = dict(intended.arguments)
@@ -345,6 +448,7 @@ class Dispatcher:
             responses=responses,
             state=state,
             retry_reads=tool.effect == "read",
+            ask=ask,
         )
 
     def _outcome(self, ticket: Ticket, tool: Tool, reply: Finished) -> Outcome:
@@ -359,37 +463,77 @@ class Dispatcher:
     # --- the server's own questions (spec H15, H22) ------------------------------------------------------------------
 
     async def _ask_input(
-        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, reply: NeedsInput
+        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, reply: NeedsInput, anew: str = ""
     ) -> Outcome | Waiting:
         number = len(call.inputs) + 1
         if number > self._config.limits.input_rounds:
             return Outcome(OutcomeKind.FAILED, f"{tool.server} asked more than {number - 1} times in one call", step="run")
+        needed = journal.InputNeeded(call_id=call.written.id, round=number, pending=reply.pending)
+        if reply.pending.get("requestState") and not reply.pending.get("inputRequests"):
+            return await self._call_again(context, call, intended, tool, needed)
         requests = read_requests(reply.pending)
         if isinstance(requests, str):
             return Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {requests}")
-        needed = journal.InputNeeded(call_id=call.written.id, round=number, pending=reply.pending)
         roles = self._config.servers[tool.server].input_roles
         async with self._writing(context.run) as tx:
             await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), needed)
+            for asked, closed in call.inputs_answered() if anew else ():
+                if closed.state is QuestionState.ANSWERED:
+                    await self._questions.did_not_count(tx, asked.question_id, anew)
             for request in requests:
-                payload = {
-                    "tool": tool.name,
-                    "arguments": intended.arguments,
-                    "request_key": request.key,
-                    "message": request.message,
-                    "schema": request.schema,
-                    "round": number,
-                    "record": records_of(intended.provenance),
-                    "approved_by": intended.approved_by,
-                }
-                bound = digest(tool.name, intended.arguments)
-                ask = Ask(QuestionKind.INPUT_REQUEST, call.written.id, tool.server, roles, bound, tool.digest, payload)
-                await self._questions.ask(tx, context.run, ask)
+                await self._questions.ask(tx, context.run, ask_input(call, intended, tool, roles, request, number))
+        call.inputs.append(needed)
         return Waiting()
+
+    async def _call_again(
+        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, needed: journal.InputNeeded
+    ) -> Outcome | Waiting:
+        """The server asks nothing of people, it only wants to be called again, with its state (MCP 2026-07-28)."""
+        refused = await self._still_allowed(context, call, intended, tool)
+        if refused is not None:
+            return refused
+        await self._write(context, needed, journal.RoundSent(call_id=call.written.id, round=needed.round))
+        call.inputs.append(needed)
+        call.sent_rounds.add(needed.round)
+        await anyio.sleep(min(LONGEST_PAUSE, 0.05 * 2.0**needed.round))
+        return await self._send(context, call, intended, tool, None, needed.pending.get("requestState"))
+
+    async def _ask_during(
+        self,
+        context: Context,
+        call: CallLog,
+        intended: journal.Intended,
+        tool: Tool,
+        opened: OpenCall,
+        params: Mapping[str, Json],
+    ) -> Mapping[str, Json]:
+        """A question of a server of the older protocol, while its call stays open. In doubt it is told "cancel" (spec H20)."""
+        opened.rounds += 1
+        requests = read_requests({"inputRequests": {"question": {"method": "elicitation/create", "params": params}}})
+        if isinstance(requests, str) or opened.rounds > self._config.limits.input_rounds:
+            why = requests if isinstance(requests, str) else f"it asked more than {opened.rounds - 1} times in one call"
+            opened.unanswered = Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {why}")
+            return CANCEL
+        roles = self._config.servers[tool.server].input_roles
+        ask = replace(ask_input(call, intended, tool, roles, requests[0], opened.rounds), resumable=False)
+        async with self._writing(opened.run) as tx:
+            question = await self._questions.ask(tx, opened.run, ask)
+        opened.ask()
+        ended = await self._questions.ended(question.id)
+        if ended.state is not QuestionState.ANSWERED or ended.answer is None:
+            opened.unanswered = unanswered(ended.state, ended.note)
+            return CANCEL
+        refused = await self._still_allowed(replace(context, run=opened.run), call, intended, tool)
+        if refused is not None:
+            opened.unanswered = refused
+            return CANCEL
+        return elicited(ended.payload, ended.answer.action, ended.answer.content)
 
     async def _resume(self, context: Context, call: CallLog, intended: journal.Intended) -> Outcome | Waiting:
         """A call whose intent is written: answer the server's question, or find out what became of it."""
         tool, needed = self._known(intended.tool), call.open_input()
+        if self._open.find(call.written.id) is not None and isinstance(tool, Tool):
+            return await self._send(context, call, intended, tool)
         if needed is None:
             if isinstance(tool, Outcome):
                 return _lost_sight(intended, tool)
@@ -399,25 +543,32 @@ class Dispatcher:
             if closed is None:
                 return Waiting()
             if closed.state is not QuestionState.ANSWERED:
-                return unanswered(closed)
-            responses[str(asked.payload["request_key"])] = elicited(closed)
+                return unanswered(closed.state, closed.reason)
+            responses[str(asked.payload["request_key"])] = elicited(asked.payload, closed.action, closed.content)
         if isinstance(tool, Outcome):
             return replace(tool, kind=OutcomeKind.REFUSED, why=f"{tool.why}; the answer was not sent")
-        refused = await self._still_allowed(context, intended, tool)
+        refused = await self._still_allowed(context, call, intended, tool)
         if refused is not None:
             return refused
         await self._write(context, journal.RoundSent(call_id=call.written.id, round=needed.round))
         call.sent_rounds.add(needed.round)
+        if needed.pending.get("retry"):  # the server asked before it began: there is nothing to answer, it is called anew
+            not_opened = [answer["action"] for answer in responses.values() if answer["action"] != "accept"]
+            kind = OutcomeKind.DECLINED if "decline" in not_opened else OutcomeKind.CANCELLED
+            words = "a person did not agree to open the address; the call did not run"
+            return Outcome(kind, words, step="input") if not_opened else await self._send(context, call, intended, tool)
         state = needed.pending.get("requestState")
         return await self._send(context, call, intended, tool, responses, state)
 
-    async def _still_allowed(self, context: Context, intended: journal.Intended, tool: Tool) -> Outcome | None:
+    async def _still_allowed(self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool) -> Outcome | None:
         """Before a later round: the last look, and whether the operator has forbidden meanwhile what was begun."""
-        refused = await self._look_again(context.run, tool) or self._unfit_for_effect(context, tool)
+        refused = await self._look_again(context.run, tool)
         if refused is not None:
             return refused
-        history = await self._history(context)
-        verdict = policy.decide(tool, intended.arguments, intended.provenance, history, self._config.policy)
+        if tool.effect == "effect" and self._config.pilot:
+            return _refused("this is a pilot: nothing with an effect runs", "pilot")
+        async with self._store.read() as tx:
+            verdict = await self._verdict(tx, context, tool, intended.arguments, intended.provenance, but=call.written.id)
         return _refused(f"the policy forbids this call ({verdict.why})", "policy") if verdict.decision == "deny" else None
 
     # --- may have run (spec H13) -------------------------------------------------------------------------------------
@@ -429,13 +580,14 @@ class Dispatcher:
         why = str(error) if error else "the program stopped while the call was under way"
         if tool.effect == "read":
             if error is None:  # begun before a restart or a stop: what was decided since counts
-                return await self._still_allowed(context, intended, tool) or await self._send(context, call, intended, tool)
+                refused = await self._still_allowed(context, call, intended, tool)
+                return refused or await self._send(context, call, intended, tool)
             kind = OutcomeKind.TIMED_OUT if isinstance(error, TimedOut) else OutcomeKind.FAILED
             return Outcome(kind, why, step="run")
-        settings = self._config.servers[tool.server].tools.get(tool.remote_name)
-        if settings is None or settings.read_back is None or not intended.key:  # without a key nothing can be told apart
+        how = self._settings(tool).read_back
+        if how is None or not intended.key:  # without a key nothing can be told apart
             return Outcome(OutcomeKind.MAY_HAVE_RUN, why, step="run")
-        return await self._read_back(context, call, intended, tool, settings.read_back, why)
+        return await self._read_back(context, call, intended, tool, how, why)
 
     async def _read_back(
         self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, how: ReadBack, why: str
@@ -445,14 +597,21 @@ class Dispatcher:
             return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; looking for it failed: {item.why}", step="run")
         if item is not None and item.get(how.state_field) in how.settled:
             return Outcome(OutcomeKind.RESULT, "found by reading back", text=dumps(item), data=item)
-        if not self._config.servers[tool.server].durable:
-            return Outcome(OutcomeKind.MAY_HAVE_RUN, why, step="run")
-        refused = await self._still_allowed(context, intended, tool)
+        if not self._config.servers[tool.server].durable and not self._same_process(intended, tool):
+            words = f"{why}; {tool.server} was started again since and may not remember, so it was not sent again"
+            return Outcome(OutcomeKind.MAY_HAVE_RUN, words, step="run")
+        refused = await self._still_allowed(context, call, intended, tool)
         if refused is None:
             return await self._send_again(context, call, intended, tool)
         if item is not None:
             return replace(refused, why=f"{refused.why}; at {tool.server} it is {item.get(how.state_field)}")
         return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; it was not found there and not sent again ({refused.why})", step="run")
+
+    def _same_process(self, intended: journal.Intended, tool: Tool) -> bool:
+        """Whether the server's process that gave the arguments is the one that runs now (spec H13)."""
+        sources = [fact.process for fact in intended.provenance.values() if fact.server == tool.server]
+        now = self._sessions.process(tool.server)
+        return now != 0 and all(process == now for process in (*sources, intended.generation))
 
     async def _send_again(self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool) -> Outcome | Waiting:
         """Looked for and not found (or still open there): the same key makes a second sending one effect at most."""
@@ -461,7 +620,10 @@ class Dispatcher:
         except ServerError as error:  # whatever became of this one, the first may have run
             return Outcome(OutcomeKind.MAY_HAVE_RUN, str(error), step="run")
         if isinstance(reply, NeedsInput):
-            return await self._ask_input(context, call, intended, tool, reply)
+            why = (
+                f"the program stopped while the answer was on its way; {tool.server} had not carried the call out and asks again"
+            )
+            return await self._ask_input(context, call, intended, tool, reply, why)
         return self._outcome(context.ticket, tool, reply)
 
     async def _person_looks(self, context: Context, call: CallLog, unknown: Outcome) -> Outcome | Waiting:
@@ -511,7 +673,7 @@ class Dispatcher:
     async def _end(self, context: Context, call: CallLog, outcome: Outcome, ms: int) -> None:
         tool = self._catalog.find(call.written.name)
         begun = call.intended.server if call.intended else ""
-        server = "desk" if call.written.name == REPLY else (tool.server if tool else begun)
+        server = "desk" if call.written.name.startswith("desk.") else (tool.server if tool else begun)
         ended = journal.Ended(
             call_id=call.written.id,
             tool=call.written.name,
@@ -520,48 +682,33 @@ class Dispatcher:
             outcome=outcome,
             ms=ms,
             allowed_by=call.intended.allowed_by if call.intended else "",
+            process=self._sessions.process(server) if tool is not None else 0,
         )
         now = self._clock.now()
         async with self._writing(context.run) as tx:
             await journal.append(tx, context.ticket.id, context.run.id, now, ended)
-            if server != "desk":
-                await journal_rows.log_call(tx, _row(context, ended, iso(now)))
+            if ended.tool != REPLY:
+                kind = outcome.kind.value
+                await journal_rows.log_call(tx, _row(context, ended.call_id, ended.tool, kind, ms, iso(now), call.intended))
             if call.latest(QuestionKind.MAY_HAVE_RUN) is not None:  # found out meanwhile, or answered
                 await self._questions.cancel(tx, context.run.id, "it was found out", QuestionState.SUPERSEDED)
             for asked in call.asked:
                 await outbox.put(tx, OutboxKind.CARD, f"question:{asked.question_id}", context.ticket.id, now)
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{context.ticket.id}", context.ticket.id, now)
         call.ended = ended
-        _log(call, REPLY if server == "desk" else tool.name if tool else "?", tool, outcome, ms, context.run)
+        ours = (REPLY, READ_RESOURCE)
+        _log(call, call.written.name if call.written.name in ours else tool.name if tool else "?", tool, outcome, ms, context.run)
 
-    async def _write(self, context: Context, entry: journal.AnyEntry) -> None:
+    async def _write(self, context: Context, *entries: journal.AnyEntry) -> None:
         async with self._writing(context.run) as tx:
-            await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), entry)
+            await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), *entries)
 
-    def _writing(self, run: Run) -> _Guarded:
-        return _Guarded(self._store, run, self._clock)
+    def _writing(self, run: Run) -> AbstractAsyncContextManager[Tx]:
+        return writing(self._store, run, self._clock)
 
-
-class _Guarded:
-    """A write transaction that begins by making sure that the run is still ours (spec H30)."""
-
-    def __init__(self, store: Store, run: Run, clock: Clock) -> None:
-        self._writing, self._run, self._clock = store.write(), run, clock
-
-    async def __aenter__(self) -> Tx:
-        tx = await self._writing.__aenter__()
-        try:
-            await tickets.guard(tx, self._run, self._clock.now() + LEASE)
-        except BaseException as error:
-            await self._writing.__aexit__(type(error), error, error.__traceback__)
-            raise
-        return tx
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._writing.__aexit__(*error)  # type: ignore[arg-type]
-
-
-LEASE = timedelta(seconds=120)
+    def _settings(self, tool: Tool) -> ToolConfig:
+        server = self._config.servers.get(tool.server)
+        return server.tools.get(tool.remote_name, ToolConfig()) if server else ToolConfig()
 
 
 def _key(ticket: Ticket, cleared: Cleared) -> str:
@@ -601,15 +748,18 @@ def _fill(value: str, provenance: Mapping[str, Fact]) -> Json:
     return fact.record.get(field) if field else fact.value
 
 
-def _row(context: Context, ended: journal.Ended, at: str) -> dict[str, object]:
+def _row(
+    context: Context, call_id: str, tool: str, outcome: str, ms: int, at: str, intended: journal.Intended | None
+) -> dict[str, object]:
     return {
-        "call_id": ended.call_id,
+        "call_id": call_id,
         "ticket_id": context.ticket.id,
         "run_id": context.run.id,
-        "tool": ended.tool,
-        "outcome": ended.outcome.kind.value,
-        "ms": ended.ms,
+        "tool": tool,
+        "outcome": outcome,
+        "ms": ms,
         "at": at,
+        "amount": intended.amount if intended else "",
     }
 
 

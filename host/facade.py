@@ -5,16 +5,17 @@ Every permission is decided here or in `questions`; whoever calls only brings an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from host import history, journal, results
+from host.amounts import parse_typed_amount
 from host.catalog import Catalog, ChangedTool
 from host.config import HostConfig
 from host.errors import NotFound
 from host.loop import Loop
-from host.port import Clock
-from host.questions import Questions
+from host.port import Clock, People
+from host.questions import APPROVING, Questions, digest, released_by_others
 from host.queue import Queue
 from host.score import TicketResult
 from host.signal import Signal
@@ -27,8 +28,11 @@ from host.types import (
     Answer,
     AnswerResult,
     Flag,
+    HostAnswer,
+    Json,
     NotTaken,
     OutboxKind,
+    Outcome,
     Question,
     QuestionKind,
     QuestionState,
@@ -42,7 +46,18 @@ from host.types import (
     Tool,
     ToolCallRecord,
 )
-from host.views import Card, DraftView, ProgressView, QuestionView, Said, StatusView, TicketView, by_sentence
+from host.views import (
+    Card,
+    DraftView,
+    ProgressView,
+    QuestionView,
+    ReminderView,
+    Said,
+    StatusView,
+    TicketView,
+    ToolView,
+    by_sentence,
+)
 from models.port import Model
 
 Health = Callable[[], tuple[ServerHealth, ...]]
@@ -65,10 +80,12 @@ class Host:
         clock: Clock,
         changed: Signal,
         model: Model,
+        people: People,
     ) -> None:
         self._store, self._queue, self._loop = store, queue, loop
         self._questions, self._catalog, self._health = questions, catalog, servers_health
         self._config, self._clock, self._changed, self._model = config, clock, changed, model
+        self._people = people
 
     # --- work -------------------------------------------------------------------------------------------------------
 
@@ -76,15 +93,20 @@ class Host:
         """Take a ticket in; False when its intake key is known already (spec B11): nothing is done then."""
         return await self._queue.intake(ticket)
 
-    async def work(self, ticket_id: str, actor: Actor) -> Said:
-        """Start a run over one ticket (staff, leads, admins)."""
+    async def work(self, ticket_id: str, actor: Actor, resources: tuple[str, ...] = ()) -> Said:
+        """Start a run over one ticket (staff, leads, admins), with listed resources added for it alone (spec H23)."""
         if not actor.roles & WORKERS:
             return Said(False, "Only support staff, leads and admins may start work on a ticket.")
+        try:
+            for uri in resources:
+                self._catalog.server_of(uri)
+        except NotFound as error:
+            return Said(False, f"Nothing was started: {error}.")
         async with self._store.write() as tx:
             _, state = await tickets.ticket(tx, ticket_id)
             if state is TicketState.DONE:
                 return Said(False, f"{ticket_id} is done already.")
-            run = await self._queue.start(tx, ticket_id, actor)
+            run = await self._queue.start(tx, ticket_id, actor, resources=resources)
         self._changed.ring()
         return Said(True, f"{ticket_id} is being worked.") if run else Said(False, f"{ticket_id} is under way already.")
 
@@ -134,7 +156,39 @@ class Host:
             return await self._sign_off(question, actor, answer)
         if question.kind is QuestionKind.CHANGED_TOOL and answer.action == "accept":
             return await self._accept_tool(question_id, actor, answer)
+        if question.kind is QuestionKind.CONSENT and answer.action == "approve" and answer.content:
+            return await self._approve_edited(question, actor, answer)
         return await self._questions.answer(question_id, actor, answer)
+
+    async def _approve_edited(self, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
+        """Edited arguments go through the whole checkpoint before they count as approved, and the approval is bound to what came
+        out of it (spec H21)."""
+        refused = await self._questions.may_answer(question.id, actor)
+        if refused is not None:
+            return refused
+        read = self._read_edits(question, answer.content)
+        if isinstance(read, NotTaken):
+            return read
+        judged = await self._loop.judge_edits(question, read)
+        if isinstance(judged, Outcome):
+            return NotTaken(f"Not approved: {judged.why}.", dict.fromkeys(list(read)[:1], judged.why))
+        bound = digest(judged.tool.name, judged.arguments)
+        return await self._questions.answer(question.id, actor, replace(answer, content=read), bound=bound)
+
+    def _read_edits(self, question: Question, typed: Mapping[str, Json]) -> Mapping[str, Json] | NotTaken:
+        """What a person typed, as the tool wants it: an amount that could be read in two ways is refused (spec H21)."""
+        tool = self._catalog.find(str(question.payload["tool"]))
+        fields = tool.schema.get("properties", {}) if tool is not None else {}
+        read: dict[str, Json] = {}
+        for name, value in typed.items():
+            if isinstance(value, str) and fields.get(name, {}).get("type") in ("number", "integer"):
+                try:
+                    number = parse_typed_amount(value)
+                except ValueError as error:
+                    return NotTaken(f"Not approved: {error}.", {name: str(error)})
+                value = int(number) if number == int(number) else float(number)
+            read[name] = value
+        return read
 
     async def _sign_off(self, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
         refused = await self._unfit_to_send(question, actor, answer)
@@ -237,12 +291,41 @@ class Host:
                 case "ticket":
                     return await self._ticket_card(tx, name)
                 case "question":
-                    return await self._question_card(tx, await question_rows.get(tx, name))
+                    card = await self._question_card(tx, await question_rows.get(tx, name))
+                    return replace(card, nobody=await self._nobody(card.question))
                 case "progress":
                     queue_run = await tickets.queue_run(tx, name)
                     return await self._progress(tx, queue_run) if queue_run else _no_card(key)
                 case _:
                     return _no_card(key)
+
+    async def reminder(self, question_id: str, number: int) -> ReminderView | None:
+        """What a reminder says; None when its question has an end by now."""
+        async with self._store.read() as tx:
+            question = await question_rows.get(tx, question_id)
+        open_ = question.state is QuestionState.OPEN
+        return ReminderView(question, _headline(question), number) if open_ else None
+
+    async def answer_of(self, ticket_id: str) -> HostAnswer | None:
+        """What the ticket's latest run gave: text, stop reason and call log; None while it is under way (spec H14)."""
+        async with self._store.read() as tx:
+            logs = history.runs(await journal.entries(tx, ticket_id))
+        return history.answer(logs[-1]) if logs else None
+
+    async def resources(self) -> Mapping[str, str]:
+        """Every listed resource that a person may add for one ticket: its address and its server (spec H23)."""
+        return self._catalog.listed_resources()
+
+    async def _nobody(self, question: Question) -> bool:
+        """Whether a waiting question has nobody who may decide it; False when that can't be told."""
+        if question.state is not QuestionState.OPEN:
+            return False
+        holding = await self._people.holding(question.roles)
+        if holding is None:
+            return False
+        out = released_by_others(question) if self._config.four_eyes and question.kind is QuestionKind.INPUT_REQUEST else ()
+        done = {approval.actor.user for approval in question.approvals}
+        return len(holding - set(out) - done) < question.needed - len(done)
 
     async def results(self, ticket_ids: tuple[str, ...]) -> tuple[TicketResult, ...]:
         """What became of tickets, for the figures of a queue run (spec H29)."""
@@ -264,7 +347,10 @@ class Host:
             stopped = history.fold(await journal.entries(tx, ticket_id), run.id).stopped
         return TicketView(ticket, state, run, _line(state, run, waiting, stopped), waiting)
 
-    async def _question_card(self, tx: Tx, question: Question) -> QuestionView | DraftView:
+    async def _question_card(self, tx: Tx, question: Question) -> QuestionView | ToolView | DraftView:
+        claims = next((h.claims for h in self._health() if h.prefix == question.server), "")
+        if question.kind is QuestionKind.CHANGED_TOOL:
+            return ToolView(question, _headline(question), claims)
         ticket, _ = await tickets.ticket(tx, question.ticket_id)
         logs = history.runs(await journal.entries(tx, question.ticket_id))
         records = history.records(logs)
@@ -272,11 +358,9 @@ class Host:
             return await self._draft_card(tx, question, ticket, logs)
         ended = next((r for r in records if r.call_id == question.call_id), None)
         call = next((c for log in logs for c in log.calls if c.written.id == question.call_id), None)
-        claims = next((h.claims for h in self._health() if h.prefix == question.server), "")
-        headline = str(question.payload.get("headline") or question.payload.get("message") or question.server)
         outcome = call.ended.outcome if ended is not None and call is not None and call.ended is not None else None
         earlier = tuple(r for r in records if r.call_id != question.call_id)
-        return QuestionView(question, ticket, headline, outcome, earlier, claims)
+        return QuestionView(question, ticket, _headline(question), outcome, earlier, claims)
 
     async def _draft_card(self, tx: Tx, question: Question, ticket: Ticket, logs: list[history.RunLog]) -> DraftView:
         mail = await outbox.by_key(tx, f"mail:{question.id}")
@@ -316,12 +400,17 @@ class Host:
         )
 
 
+def _headline(question: Question) -> str:
+    return str(question.payload.get("headline") or question.payload.get("message") or question.server)
+
+
 def _named(records: Sequence[ToolCallRecord], questions: Sequence[Question]) -> tuple[ToolCallRecord, ...]:
     """The call log as people read it: who consented and who answered the server, by name."""
     people: dict[str, list[str]] = {}
     for question in questions:
-        if question.answered_by is not None and question.answer is not None and question.answer.action in ("approve", "accept"):
-            people.setdefault(question.call_id, []).append(question.answered_by.name)
+        names = [approval.actor.name for approval in question.approvals]
+        if question.answered_by is not None and question.answer is not None and question.answer.action in APPROVING:
+            people.setdefault(question.call_id, []).extend([*names, question.answered_by.name])
     return tuple(replace(r, allowed_by=" and ".join(people[r.call_id])) if r.call_id in people else r for r in records)
 
 

@@ -201,7 +201,7 @@ def facts_from_result(call: ToolCallRecord, trusted: bool, rules: Rules) -> tupl
         for one in mentions(node, rules)
     }
     return tuple(
-        Fact(param, value, call.call_id, call.server, trusted, record)
+        Fact(param, value, call.call_id, call.server, trusted, record, call.process)
         for key, node, record in _walk(data, "", {}, DEEPEST)
         for param, value in _held(key, node, trusted, rules)
         if key == param or (param, value) not in echoed

@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from host import journal
-from host.types import OutcomeKind, ProposedCall, QuestionKind, QuestionState, ToolCallRecord, Turn
+from host.prompt import READ_RESOURCE, REPLY
+from host.types import (
+    Attached,
+    HostAnswer,
+    Outcome,
+    OutcomeKind,
+    ProposedCall,
+    QuestionKind,
+    QuestionState,
+    ToolCallRecord,
+    Turn,
+)
 
 
 @dataclass(slots=True)
@@ -16,10 +27,13 @@ class CallLog:
     written: journal.CallWritten
     asked: list[journal.Asked] = field(default_factory=list)
     closed: dict[str, journal.Closed] = field(default_factory=dict)
+    approved: list[journal.Approved] = field(default_factory=list)
     intended: journal.Intended | None = None
     inputs: list[journal.InputNeeded] = field(default_factory=list)
     sent_rounds: set[int] = field(default_factory=set)
     ended: journal.Ended | None = None
+    #: What became of a question of an older server that nobody answered, while its call is in this process's hands.
+    unanswered: Outcome | None = None
 
     def latest(self, kind: QuestionKind) -> tuple[journal.Asked, journal.Closed | None] | None:
         """The newest question of a kind and its end, if it has one."""
@@ -32,6 +46,11 @@ class CallLog:
         """The server's question whose answer was not sent yet."""
         last = self.inputs[-1] if self.inputs else None
         return last if last is not None and last.round not in self.sent_rounds else None
+
+    def inputs_answered(self) -> list[tuple[journal.Asked, journal.Closed]]:
+        """Every question of the server that has an end, in order."""
+        asked = [a for a in self.asked if a.question_kind is QuestionKind.INPUT_REQUEST]
+        return [(a, self.closed[a.question_id]) for a in asked if a.question_id in self.closed]
 
     def answers_to(self, needed: journal.InputNeeded) -> list[tuple[journal.Asked, journal.Closed | None]]:
         asked = [a for a in self.asked if a.question_kind is QuestionKind.INPUT_REQUEST and a.payload["round"] == needed.round]
@@ -116,20 +135,24 @@ def _apply(log: RunLog, calls: dict[str, CallLog], noted: journal.Noted) -> None
             log.turns[-1].drafted = drafted
         case journal.Stopped() as stopped:
             log.stopped = stopped
-        case journal.Taken() | journal.Delivered():
+        case journal.Taken() | journal.Delivered() | journal.DayClosed() | journal.Erased() | journal.Reminded():
             pass
         case entry:
             if entry.call_id in calls:
                 _apply_to_call(calls[entry.call_id], entry)
 
 
-CallEntry = journal.Asked | journal.Closed | journal.Intended | journal.InputNeeded | journal.RoundSent | journal.Ended
+CallEntry = (
+    journal.Asked | journal.Approved | journal.Closed | journal.Intended | journal.InputNeeded | journal.RoundSent | journal.Ended
+)
 
 
 def _apply_to_call(call: CallLog, entry: CallEntry) -> None:
     match entry:
         case journal.Asked():
             call.asked.append(entry)
+        case journal.Approved():
+            call.approved.append(entry)
         case journal.Closed():
             call.closed[entry.question_id] = entry
         case journal.Intended():
@@ -165,13 +188,34 @@ def record(call: CallLog) -> ToolCallRecord | None:
         data=ended.outcome.data,
         server=ended.server,
         text=ended.outcome.text,
+        process=ended.process,
     )
 
 
 def records(logs: Iterable[RunLog]) -> tuple[ToolCallRecord, ...]:
     """The call log over any runs of a ticket; the reply is no tool call (spec H29)."""
     found = (record(call) for log in logs for call in log.calls)
-    return tuple(r for r in found if r is not None and r.server != "desk")
+    return tuple(r for r in found if r is not None and r.name != REPLY)
+
+
+def resources(logs: Iterable[RunLog]) -> tuple[Attached, ...]:
+    """What the runs of a ticket read besides what every prompt holds: added by a person, or read by the model (spec H23)."""
+    found: list[Attached] = []
+    for log in logs:
+        found += log.started.added if log.started is not None else ()
+        for call in log.calls:
+            if call.written.name == READ_RESOURCE and call.ended is not None and call.ended.outcome.ok:
+                uri = str(call.ended.arguments.get("uri", ""))
+                found.append(Attached(uri=uri, server="desk", text=call.ended.outcome.text))
+    return tuple(found)
+
+
+def answer(log: RunLog) -> HostAnswer | None:
+    """What a finished run gives (spec H14), None while it is under way."""
+    if log.stopped is None:
+        return None
+    draft = last_draft(log)
+    return HostAnswer(draft.text if draft else "", log.stopped.reason, records((log,)))
 
 
 def last_draft(log: RunLog) -> journal.Drafted | None:

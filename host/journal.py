@@ -18,7 +18,8 @@ from host.store import journal as rows
 from host.store.codec import iso, moment
 from host.store.engine import Tx
 from host.store.journal import Link
-from host.types import Action, Effect, Fact, Flag, Json, Outcome, QuestionKind, QuestionState, StopReason
+from host.types import Action, Attached, Effect, Fact, Flag, Json, Outcome, QuestionKind, QuestionState, StopReason
+from models.port import ToolSpec
 
 
 class Entry(BaseModel):
@@ -50,6 +51,10 @@ class Started(Entry):
     tools: tuple[ToolSeen, ...]
     prompt_digest: str
     hint: str = ""
+    #: What the prompt holds, so that it never changes inside a run (spec H24).
+    specs: tuple[ToolSpec, ...] = ()
+    attached: tuple[Attached, ...] = ()
+    added: tuple[Attached, ...] = ()
 
 
 class CallWritten(Entry):
@@ -92,10 +97,38 @@ class Asked(Entry):
     digest: str
     definition: str
     payload: Mapping[str, Json]
+    needed: int = 1
+    resumable: bool = True
+
+
+class Approved(Entry):
+    """One of the people that a question needs has approved; it stays open for the others (spec H19)."""
+
+    kind: Literal["approved"] = "approved"
+    question_id: str
+    question_kind: QuestionKind
+    call_id: str
+    by: str
+    user: str
+    action: Action
+    content: Mapping[str, Json] = Field(default_factory=dict)
+
+
+class Reminded(Entry):
+    """Those who may decide were reminded for the n-th time (spec H20)."""
+
+    kind: Literal["reminded"] = "reminded"
+    question_id: str
+    call_id: str
+    number: int
 
 
 class Closed(Entry):
-    """A question got its end: answered by whom and how, or expired, cancelled, superseded."""
+    """A question got its end: answered by whom and how, or expired, cancelled, superseded.
+
+    An answer that did not count after all is followed by a second end, "superseded". `digest` is what edited arguments are bound
+    to. `users` are all who approved.
+    """
 
     kind: Literal["closed"] = "closed"
     question_id: str
@@ -108,10 +141,16 @@ class Closed(Entry):
     reason: str = ""
     content: Mapping[str, Json] = Field(default_factory=dict)
     text: str = ""
+    digest: str = ""
+    users: tuple[str, ...] = ()
 
 
 class Intended(Entry):
-    """A call is about to be sent (spec H13). `acting` is the subject whose name every round of it carries (spec H3)."""
+    """A call is about to be sent (spec H13). `acting` is the subject whose name every round of it carries (spec H3).
+
+    `approvers` are the Slack users who approved it; `generation` is the server's process, 0 when it can't be told; `amount` the
+    money it moves, as a decimal.
+    """
 
     kind: Literal["intended"] = "intended"
     call_id: str
@@ -123,8 +162,10 @@ class Intended(Entry):
     allowed_by: str
     acting: str
     approved_by: str = ""
+    approvers: tuple[str, ...] = ()
     key: str = ""
     generation: int = 0
+    amount: str = ""
     provenance: Mapping[str, Fact] = Field(default_factory=dict)
 
 
@@ -156,6 +197,7 @@ class Ended(Entry):
     outcome: Outcome
     ms: int = 0
     allowed_by: str = ""
+    process: int = 0
 
 
 class Drafted(Entry):
@@ -183,10 +225,45 @@ class Delivered(Entry):
     why: str = ""
 
 
+class DayClosed(Entry):
+    """The house's own chain: a hash over the heads of all chains at the turn of a day (spec H31)."""
+
+    kind: Literal["day_closed"] = "day_closed"
+    day: str
+    head: str
+    chains: int
+
+
+class Erased(Entry):
+    """What this chain held of a customer was erased; `entries` says of how many. The chain goes on (spec H31)."""
+
+    kind: Literal["erased"] = "erased"
+    by: str
+    entries: int
+
+
 AnyEntry = Annotated[
-    Taken | Started | Replied | Asked | Closed | Intended | InputNeeded | RoundSent | Ended | Drafted | Stopped | Delivered,
+    Taken
+    | Started
+    | Replied
+    | Asked
+    | Approved
+    | Reminded
+    | Closed
+    | Intended
+    | InputNeeded
+    | RoundSent
+    | Ended
+    | Drafted
+    | Stopped
+    | Delivered
+    | DayClosed
+    | Erased,
     Field(discriminator="kind"),
 ]
+HOUSE = ""
+"""The chain of what belongs to no ticket: changed tools, the days' heads."""
+
 _ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
 
 

@@ -9,27 +9,34 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
+
+import anyio
 
 from host import grounding, history, journal, prompt, review
 from host.catalog import Catalog
 from host.checks import unreadable_arguments
 from host.config import HostConfig, Limits, Templates
-from host.dispatch import LEASE, Context, Dispatcher, Waiting
+from host.dispatch import Cleared, Context, Dispatcher, Waiting
+from host.errors import HostError
 from host.history import CallLog, RunLog, TurnLog
+from host.lease import writing
 from host.port import Clock
 from host.questions import Ask, Questions, digest
 from host.store import outbox, servers, tickets
 from host.store.codec import dumps
 from host.store.engine import Store, Tx
 from host.types import (
+    Attached,
     Fact,
     Flag,
     Json,
     OutboxKind,
     Outcome,
     OutcomeKind,
+    Question,
     QuestionKind,
     Run,
     StopReason,
@@ -40,7 +47,7 @@ from host.types import (
 )
 from models.errors import ModelError, NotReadyError
 from models.fingerprint import prefix_digest
-from models.port import Model, ModelInfo, Reply, Request, Sampling
+from models.port import Model, ModelInfo, Reply, Request, Sampling, ToolSpec
 
 logger = logging.getLogger(__name__)
 
@@ -98,11 +105,15 @@ def next_step(log: RunLog, limits: Limits, cancelled: bool) -> Step:
         if log.unreadable >= 2:
             return Stop(StopReason.NEEDS_PERSON, "the model's reply could not be read twice")
     if log.busy_seconds > limits.deadline_seconds:
-        return Stop(StopReason.DEADLINE, f"the run took longer than {limits.deadline_seconds:.0f} seconds of work")
+        return _too_long(limits)
     left = _model_calls_left(log, limits)
     if left <= 0:
         return Stop(StopReason.MAX_ITERATIONS, "the limit of model calls was reached without a reply")
     return CallModel(only_reply=left == 1 or (turn is not None and (_at_a_limit(turn) or _only_words_wrong(turn))))
+
+
+def _too_long(limits: Limits) -> Stop:
+    return Stop(StopReason.DEADLINE, f"the run took longer than {limits.deadline_seconds:.0f} seconds of work")
 
 
 def _reply_text(turn: TurnLog) -> str | None:
@@ -158,7 +169,7 @@ def over_limit(log: RunLog, turn: TurnLog, call: CallLog, limits: Limits) -> Out
 
 
 _DENIED = (OutcomeKind.DECLINED, OutcomeKind.EXPIRED)
-_DENIED_AT = ("policy", "frozen", "pinned", "pilot", "sender")
+_DENIED_AT = ("policy", "frozen", "pinned", "pilot")
 
 
 def _denied(call: CallLog) -> bool:
@@ -224,8 +235,8 @@ class Loop:
                     return
 
     async def _begin(self, run: Run) -> None:
-        tools = self._catalog.tools()
-        stable = prompt.stable_messages(self._config.prompt, self._catalog.attached())
+        tools, attached = self._catalog.tools(), self._catalog.attached()
+        stable = prompt.stable_messages(self._config.prompt, attached)
         seen = tuple(journal.ToolSeen(name=t.name, digest=t.digest, off=t.off) for t in tools)
         started = journal.Started(
             by=run.started_by.subject,
@@ -234,31 +245,47 @@ class Loop:
             tools=seen,
             prompt_digest=prefix_digest(stable, prompt.tool_specs(tools)),
             hint=run.hint,
+            specs=prompt.tool_specs(tools),
+            attached=attached,
+            added=await self._added(run),
         )
-        async with self._store.write() as tx:
-            await self._guard(tx, run)
+        async with self._writing(run) as tx:
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), started)
             await tickets.set_ticket_state(tx, run.ticket_id, TicketState.WORKING)
             await self._redraw(tx, run)
+
+    async def _added(self, run: Run) -> tuple[Attached, ...]:
+        """What a person added for this ticket (spec H23). One that can't be read any more stands there as a word about it."""
+        found: list[Attached] = []
+        for uri in run.resources:
+            try:
+                found += await self._catalog.read_listed((uri,))
+            except HostError as error:
+                found.append(Attached(uri=uri, server="desk", text=f"(it could not be read: {error})"))
+        return tuple(found)
 
     # --- the model --------------------------------------------------------------------------------------------------
 
     async def _call_model(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, only_reply: bool) -> bool:
         """One reply into the journal. False when the run ends here, or is put off because the model isn't there yet."""
         request, offered = await self._request(ticket, logs, log, only_reply)
+        left = self._config.limits.deadline_seconds - log.busy_seconds
+        reply: Reply | None = None
         try:
-            reply = await self._model.reply(request)
+            with anyio.move_on_after(max(left, 0)):
+                reply = await self._model.reply(request)
         except NotReadyError:
-            async with self._store.write() as tx:
-                await self._guard(tx, run)
+            async with self._writing(run) as tx:
                 await tickets.put_off(tx, run.id, self._clock.now() + LOOK_AGAIN)
             return False
         except ModelError as error:
             await self._stop(run, ticket, logs, log, Stop(StopReason.FAILED, str(error)))
             return False
+        if reply is None:
+            await self._stop(run, ticket, logs, log, _too_long(self._config.limits))
+            return False
         entry = _replied(run, log, reply, only_reply, offered, model_words(self._model.info))
-        async with self._store.write() as tx:
-            await self._guard(tx, run)
+        async with self._writing(run) as tx:
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), entry)
         return True
 
@@ -269,7 +296,7 @@ class Loop:
         async with self._store.read() as tx:
             frozen = await servers.frozen(tx)
         turns = _turns(log)
-        tools = self._catalog.tools()
+        tools, specs, attached, added = self._held(log)
         unasked = review.unasked(ticket, log.started.hint if log.started else "", self._config.review)
         closed = {t.name for t in tools if t.server in frozen} | unasked
         narrowed = {t.name: None if t.name in closed else self._narrow(t, facts) for t in tools if not t.off}
@@ -278,15 +305,25 @@ class Loop:
         offers = offers or prompt.offers(tools, {}, reply_allowed=True, only_reply=True)
         messages = prompt.messages(
             self._config.prompt,
-            self._catalog.attached(),
+            attached,
             ticket,
             turns,
             self._config.prompt.today or self._clock.now().date(),
             language=ticket.language or "",
             max_chars=self._config.limits.result_max_chars,
+            added=added,
         )
-        request = Request(messages, prompt.tool_specs(tools), offers, self._sampling)
-        return request, tuple(offer.name for offer in offers)
+        return Request(messages, specs, offers, self._sampling), tuple(offer.name for offer in offers)
+
+    def _held(self, log: RunLog) -> tuple[tuple[Tool, ...], tuple[ToolSpec, ...], tuple[Attached, ...], tuple[Attached, ...]]:
+        """The tools that may be offered, and the prompt's as they were when the run began: they never change inside it. What
+        changed since, or is new, is not offered (spec H24)."""
+        live, started = self._catalog.tools(), log.started
+        if started is None or not started.specs:
+            return live, prompt.tool_specs(live), self._catalog.attached(), ()
+        seen = {tool.name: tool.digest for tool in started.tools if not tool.off}
+        same = tuple(tool for tool in live if seen.get(tool.name) == tool.digest)
+        return same, started.specs, started.attached, started.added
 
     def _narrow(self, tool: Tool, facts: tuple[Fact, ...]) -> Mapping[str, object] | None:
         return grounding.narrow(tool, facts, self._config.grounding)
@@ -317,14 +354,25 @@ class Loop:
                     return await tickets.wait(tx, run.id)
         return False
 
+    async def judge_edits(self, question: Question, edits: Mapping[str, Json]) -> Cleared | Outcome:
+        """What the checkpoint says of a call whose arguments a person changed, before that counts as approved (spec H21)."""
+        async with self._store.read() as tx:
+            ticket, _ = await tickets.ticket(tx, question.ticket_id)
+            run = await tickets.run(tx, question.run_id)
+            logs = history.runs(await journal.entries(tx, question.ticket_id))
+        call = next((c for log in logs for c in log.calls if c.written.id == question.call_id), None)
+        if call is None:
+            return Outcome(OutcomeKind.FAILED, "the call that this is about is gone")
+        context = Context(run, ticket, self._facts(ticket, logs), history.records(logs))
+        return await self._dispatcher.judge(context, call.written.name, {**call.written.arguments, **edits})
+
     # --- the draft --------------------------------------------------------------------------------------------------
 
     async def _review(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, text: str) -> None:
         flags = self.flags(ticket, logs, text)
         final = not flags or log.corrections > 0
         drafted = journal.Drafted(text=text, flags=flags, final=final)
-        async with self._store.write() as tx:
-            await self._guard(tx, run)
+        async with self._writing(run) as tx:
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), drafted)
 
     def flags(self, ticket: Ticket, logs: list[RunLog], text: str) -> tuple[Flag, ...]:
@@ -337,7 +385,7 @@ class Loop:
             text,
             ticket,
             records,
-            self._catalog.attached(),
+            (*self._catalog.attached(), *history.resources(logs)),
             self._config.review,
             self._config.servers,
             self._config.grounding,
@@ -349,8 +397,7 @@ class Loop:
         unmet = review.unmet(ticket, history.records(logs), self._config.review)
         if unmet and draft is not None and stop.reason is not StopReason.CANCELLED:
             stop = Stop(StopReason.NEEDS_PERSON, unmet)  # whatever the draft says (spec H25); without one, why it ended says more
-        async with self._store.write() as tx:
-            await self._guard(tx, run)
+        async with self._writing(run) as tx:
             if (await tickets.run(tx, run.id)).cancelled:  # by a person, a moment ago
                 stop = STOPPED
             stopped = journal.Stopped(reason=stop.reason, words=stop.words)
@@ -379,8 +426,8 @@ class Loop:
         known = self._config.templates
         return known.get(ticket.language or "") or known.get("en") or Templates(greeting="Hello {name},", signature="")
 
-    async def _guard(self, tx: Tx, run: Run) -> None:
-        await tickets.guard(tx, run, self._clock.now() + LEASE)
+    def _writing(self, run: Run) -> AbstractAsyncContextManager[Tx]:
+        return writing(self._store, run, self._clock)
 
     async def _redraw(self, tx: Tx, run: Run) -> None:
         now = self._clock.now()

@@ -7,7 +7,7 @@ stays unknown until a person looks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 
 import anyio
@@ -30,8 +30,18 @@ MAX_BACKOFF = 60.0
 class Outbox:
     """Delivers one item at a time, oldest first, so that order within a thread is kept."""
 
-    def __init__(self, store: Store, desk: Desk, clock: Clock, changed: Signal, poll_seconds: float = 2.0) -> None:
+    def __init__(
+        self,
+        store: Store,
+        desk: Desk,
+        clock: Clock,
+        changed: Signal,
+        undeliverable: Callable[[Tx, str, str], Awaitable[None]],
+        poll_seconds: float = 2.0,
+    ) -> None:
+        """`undeliverable` is told of a question whose card can't be brought to anybody: its id, and why (spec H12)."""
         self._store, self._desk, self._clock = store, desk, clock
+        self._undeliverable = undeliverable
         self._changed, self._poll = changed, poll_seconds
 
     async def serve(self) -> None:
@@ -90,6 +100,8 @@ class Outbox:
                 await rows.give_up(tx, item, "failed", str(error))
                 if item.kind is OutboxKind.MAIL:
                     await self._delivered(tx, item, "failed", {}, str(error))
+                elif item.key.startswith("question:") and item.receipt is None:
+                    await self._undeliverable(tx, item.key.partition(":")[2], str(error))
             else:
                 pause = min(MAX_BACKOFF, error.retry_after * 2 ** min(item.attempts, 5))
                 await rows.retry(tx, item, self._clock.now() + timedelta(seconds=pause), str(error), uncertain=False)

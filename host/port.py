@@ -5,11 +5,11 @@ The host never knows Slack, mail or a terminal; `bot.surface` and the headless d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from host.types import Json, OutboxItem
+from host.types import Json, OutboxItem, RoleName
 
 
 class Desk(Protocol):
@@ -34,6 +34,14 @@ class Undelivered(Exception):
 
 class DeliveryUnknown(Exception):
     """It may have arrived: look before trying again (spec B10); a customer's mail is never tried again (spec H27)."""
+
+
+class People(Protocol):
+    """Who could decide, for the warning that nobody can (spec H19). Never asked whether somebody may: that is an actor's roles."""
+
+    async def holding(self, roles: Collection[RoleName]) -> frozenset[str] | None:
+        """The users who hold any of these roles now; None when it can't be told."""
+        ...
 
 
 class Clock(Protocol):

@@ -1,4 +1,4 @@
-"""Where consent happens: ask, answer once, expire, cancel (spec H18-H22).
+"""Where consent happens: ask, answer once, remind, expire, cancel (spec H18-H22).
 
 A question is a row; asking writes it, the journal's entry and the card's delivery in one transaction and puts the run to rest. An
 answer counts for exactly one caller, and only while exact arguments and pinned definition are what was shown.
@@ -10,7 +10,7 @@ import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime
 
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
@@ -18,6 +18,7 @@ from referencing import Registry
 
 from host import journal
 from host.config import HostConfig
+from host.hours import moments
 from host.port import Clock
 from host.signal import Signal
 from host.store import outbox, tickets
@@ -29,6 +30,7 @@ from host.types import (
     Actor,
     Answer,
     AnswerResult,
+    Approval,
     Json,
     NotTaken,
     OutboxKind,
@@ -49,6 +51,9 @@ _ACTIONS: Mapping[QuestionKind, tuple[Action, ...]] = {
 }
 
 
+APPROVING: frozenset[Action] = frozenset({"approve", "accept"})
+"""The answers of which a question may need several."""
+
 Then = Callable[[Tx, Question], Awaitable[None]]
 
 
@@ -68,6 +73,16 @@ class Ask:
     digest: str
     definition: str
     payload: Mapping[str, Json]
+    needed: int = 1
+    resumable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """What one look at the clock came to: questions that were reminded of, and that ended unanswered."""
+
+    reminded: int
+    ended: int
 
 
 class Questions:
@@ -79,15 +94,18 @@ class Questions:
         self._store, self._config, self._clock, self._changed = store, config, clock, changed
         self._definition_of = definition_of
 
-    async def ask(self, tx: Tx, run: Run, ask: Ask) -> Question:
-        """Write the question in the caller's transaction; a question about a call puts its run to rest."""
+    async def ask(self, tx: Tx, run: Run | None, ask: Ask) -> Question:
+        """Write the question in the caller's transaction; a question about a call puts its run to rest. One of no run is the
+        house's: a changed tool."""
         now = self._clock.now()
+        allowed = self._config.limits.hours_for.get(ask.kind, self._config.limits.question_hours)
+        *remind_at, deadline = moments(now, allowed, self._config.hours)
         question = Question(
             id="q" + secrets.token_hex(8),
             kind=ask.kind,
             state=QuestionState.OPEN,
-            ticket_id=run.ticket_id,
-            run_id=run.id,
+            ticket_id=run.ticket_id if run else journal.HOUSE,
+            run_id=run.id if run else "",
             call_id=ask.call_id,
             server=ask.server,
             roles=ask.roles,
@@ -95,45 +113,137 @@ class Questions:
             definition=ask.definition,
             payload=ask.payload,
             asked_at=now,
-            deadline=now + timedelta(hours=self._config.limits.question_hours),
+            deadline=deadline,
+            needed=ask.needed,
+            remind_at=tuple(remind_at),
+            resumable=ask.resumable,
         )
         await rows.add(tx, question)
-        await journal.append(tx, run.ticket_id, run.id, now, _asked(question))
+        await journal.append(tx, question.ticket_id, question.run_id, now, _asked(question))
         await self._redraw(tx, question)
         if ask.call_id:
-            await tickets.wait(tx, run.id)
+            await tickets.wait(tx, question.run_id)
         return question
 
     async def may_answer(self, question_id: str, actor: Actor) -> NotTaken | None:
         """None when this person may answer now."""
         async with self._store.read() as tx:
             question = await rows.get(tx, question_id)
-        return self._closed(question) or _wrong_person(question, actor)
+        return self._closed(question) or _wrong_person(question, actor) or self._barred(question, actor)
 
-    async def answer(self, question_id: str, actor: Actor, answer: Answer, then: Then | None = None) -> AnswerResult:
-        """One answer of many counts; every other one is told why it does not. `then` runs in the same transaction."""
+    async def answer(
+        self, question_id: str, actor: Actor, answer: Answer, then: Then | None = None, bound: str = ""
+    ) -> AnswerResult:
+        """One answer of many counts; every other one is told why it does not. `then` runs in the same transaction as the end.
+
+        `bound` is what edited arguments are bound to: the digest of the call as it was checked with them (spec H21).
+        """
         async with self._store.write() as tx:
             question = await rows.get(tx, question_id)
             refused = self._closed(question) or _wrong_person(question, actor) or self._unfit(question, actor, answer)
             if refused is not None:
                 return refused
             if self._changed_since(question):
-                return await self._supersede(tx, question)
-            closed = await self._close(tx, question, QuestionState.ANSWERED, actor, answer)
+                note = "the tool's definition changed after this was asked"
+                await self.supersede(tx, question, note)
+                return NotTaken(f"Your answer does not count: {note}. It is checked again.")
+            if answer.action in APPROVING and len(question.approvals) + 1 < question.needed:
+                return await self._approve(tx, question, actor, answer)
+            closed = await self._close(tx, question, QuestionState.ANSWERED, actor, answer, bound=bound)
             if then is not None:
                 await then(tx, closed)
         self._changed.ring()
         return Taken(closed, f"{_DONE_WORDS[answer.action]}.")
 
-    async def expire(self) -> int:
-        """Close what nobody answered in time; wakes the runs that waited (spec H20). Returns how many."""
+    async def _approve(self, tx: Tx, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
+        """One of several: the question stays open for somebody else (spec H19)."""
+        approval = Approval(actor, self._clock.now(), answer)
+        if not await rows.approve(tx, question, approval):
+            return NotTaken("Somebody else answered at the same moment. Look at the card and press again.")
+        entry = journal.Approved(
+            question_id=question.id,
+            question_kind=question.kind,
+            call_id=question.call_id,
+            by=actor.subject,
+            user=actor.user,
+            action=answer.action,
+            content=answer.content,
+        )
+        await journal.append(tx, question.ticket_id, question.run_id, approval.at, entry)
+        await self._redraw(tx, question)
+        noted = replace(question, approvals=(*question.approvals, approval))
+        return Taken(noted, f"Noted, {len(noted.approvals)} of {question.needed}: somebody else has to approve it too.")
+
+    async def look_at_the_clock(self) -> Late:
+        """Reminds those who may decide, and ends what nobody answered in time; wakes the runs that waited (spec H20).
+
+        A question whose card never reached anybody did not expire: it was undeliverable.
+        """
+        now = self._clock.now()
         async with self._store.write() as tx:
-            late = await rows.overdue(tx, self._clock.now())
+            reminded = [question for question in await rows.open_ones(tx) if await self._remind(tx, question, now)]
+            late = await rows.overdue(tx, now)
             for question in late:
-                await self._close(tx, question, QuestionState.EXPIRED, note="nobody answered in time; nothing ran")
-        if late:
+                await self._end_unanswered(tx, question)
+        if late or reminded:
             self._changed.ring()
-        return len(late)
+        return Late(len(reminded), len(late))
+
+    async def _remind(self, tx: Tx, question: Question, now: datetime) -> bool:
+        number = sum(1 for at in question.remind_at if at <= now)
+        if number <= question.reminded or question.deadline <= now or not await rows.reminded(tx, question, number):
+            return False
+        entry = journal.Reminded(question_id=question.id, call_id=question.call_id, number=number)
+        await journal.append(tx, question.ticket_id, question.run_id, now, entry)
+        notice = {"question": question.id, "roles": list(question.roles), "number": number}
+        await outbox.put(tx, OutboxKind.NOTICE, f"reminder:{question.id}:{number}", question.ticket_id, now, notice)
+        await self._redraw(tx, question)
+        return True
+
+    async def _end_unanswered(self, tx: Tx, question: Question) -> None:
+        card = await outbox.by_key(tx, f"question:{question.id}")
+        if card is None or card[0].receipt is None:
+            await self._close(tx, question, QuestionState.UNDELIVERABLE, note="its card reached nobody; nothing ran")
+        else:
+            await self._close(tx, question, QuestionState.EXPIRED, note="nobody answered in time; nothing ran")
+
+    async def undeliverable(self, tx: Tx, question_id: str, why: str) -> None:
+        """Its card can't be brought to anybody (spec H12). Wakes the run that waited."""
+        question = await rows.get(tx, question_id)
+        await self._close(tx, question, QuestionState.UNDELIVERABLE, note=f"its card could not be posted: {why}")
+        self._changed.ring()
+
+    async def did_not_count(self, tx: Tx, question_id: str, note: str) -> None:
+        """An answer that was taken, and that the server could not use: the question is asked anew (spec H15)."""
+        question = await rows.get(tx, question_id)
+        await rows.supersede(tx, question_id, note)
+        entry = journal.Closed(
+            question_id=question_id,
+            question_kind=question.kind,
+            call_id=question.call_id,
+            state=QuestionState.SUPERSEDED,
+            reason=note,
+        )
+        await journal.append(tx, question.ticket_id, question.run_id, self._clock.now(), entry)
+        await self._redraw(tx, question)
+
+    async def lost(self, tx: Tx) -> None:
+        """At a start: a call that stayed open at an older server died with the last process (spec H15)."""
+        for question in await rows.open_ones(tx):
+            if not question.resumable:
+                note = (
+                    "the program was started again while the server waited for the answer: what became of the call is found out"
+                )
+                await self._close(tx, question, QuestionState.SUPERSEDED, note=note)
+
+    async def ended(self, question_id: str) -> Question:
+        """Wait for a question's end; for the one call that stays open meanwhile (spec H15). Its deadline bounds the wait."""
+        while True:
+            async with self._store.read() as tx:
+                question = await rows.get(tx, question_id)
+            if question.state is not QuestionState.OPEN:
+                return question
+            await self._changed.wait(2.0)
 
     async def cancel(self, tx: Tx, run_id: str, note: str, state: QuestionState = QuestionState.CANCELLED) -> None:
         """Close every open question of a run, in the caller's transaction."""
@@ -163,13 +273,21 @@ class Questions:
         if answer.action not in _ACTIONS[question.kind]:
             return NotTaken("That button does not belong to this card. Nothing was changed.")
         if question.kind is QuestionKind.INPUT_REQUEST and answer.action == "accept":
-            if self._config.four_eyes and question.payload.get("approved_by") == actor.user:
-                return NotTaken("You approved this call yourself: another person has to release it.")
-            return _unfit_form(question.payload["schema"], answer.content)
+            return self._barred(question, actor) or _unfit_answer(question, answer)
+        if answer.action in APPROVING and (barred := self._barred(question, actor)):
+            return barred
         if question.kind is QuestionKind.CONSENT:
             fixed = set(answer.content) - set(question.payload.get("may_edit", ()))
             if fixed:
                 return NotTaken(f"{', '.join(sorted(fixed))} may not be edited here. Nothing was changed.")
+        return None
+
+    def _barred(self, question: Question, actor: Actor) -> NotTaken | None:
+        """Two different people where two are needed, and nobody releases what they approved (spec H19)."""
+        if actor.user in [approval.actor.user for approval in question.approvals]:
+            return NotTaken(f"You approved this already: it needs {question.needed} different people.")
+        if question.kind is QuestionKind.INPUT_REQUEST and self._config.four_eyes and actor.user in released_by_others(question):
+            return NotTaken("You approved this call yourself: another person has to release it.")
         return None
 
     def _changed_since(self, question: Question) -> bool:
@@ -177,11 +295,10 @@ class Questions:
         bound = question.kind in (QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST)
         return bound and self._definition_of(str(tool)) != question.definition
 
-    async def _supersede(self, tx: Tx, question: Question) -> NotTaken:
-        note = "the tool's definition changed after this was asked"
+    async def supersede(self, tx: Tx, question: Question, note: str) -> None:
+        """An open question that is out of date, in the caller's transaction."""
         await self._close(tx, question, QuestionState.SUPERSEDED, note=note)
         self._changed.ring()
-        return NotTaken("Your answer does not count: the tool's definition changed after this was asked. It is checked again.")
 
     async def _close(
         self,
@@ -191,6 +308,7 @@ class Questions:
         by: Actor | None = None,
         answer: Answer | None = None,
         note: str = "",
+        bound: str = "",
     ) -> Question:
         now = self._clock.now()
         if not await rows.close(tx, question.id, state, now, by, answer, note):
@@ -206,16 +324,26 @@ class Questions:
             reason=answer.reason if answer else note,
             content=answer.content if answer else {},
             text=answer.text if answer else "",
+            digest=bound,
+            users=tuple([approval.actor.user for approval in question.approvals] + ([by.user] if by else [])),
         )
         await journal.append(tx, question.ticket_id, question.run_id, now, entry)
         await self._redraw(tx, question)
-        await tickets.wake(tx, question.run_id)
+        if question.run_id:
+            await tickets.wake(tx, question.run_id)
         return replace(question, state=state, answered_by=by, answered_at=now, answer=answer, note=note)
 
     async def _redraw(self, tx: Tx, question: Question) -> None:
         now = self._clock.now()
         await outbox.put(tx, OutboxKind.CARD, f"question:{question.id}", question.ticket_id, now)
-        await outbox.put(tx, OutboxKind.CARD, f"ticket:{question.ticket_id}", question.ticket_id, now)
+        if question.ticket_id:
+            await outbox.put(tx, OutboxKind.CARD, f"ticket:{question.ticket_id}", question.ticket_id, now)
+
+
+def released_by_others(question: Question) -> tuple[str, ...]:
+    """The users who approved the call whose release this question asks: another person gives it (spec H19)."""
+    approved = question.payload.get("approved_by") or ()
+    return (approved,) if isinstance(approved, str) else tuple(approved)
 
 
 _DONE_WORDS: Mapping[Action, str] = {
@@ -258,6 +386,13 @@ def _wrong_person(question: Question, actor: Actor) -> NotTaken | None:
     return NotTaken(f"Only {who} may decide this. Nothing was changed.")
 
 
+def _unfit_answer(question: Question, answer: Answer) -> NotTaken | None:
+    """An address to open has no fields: accepting it is all there is to say."""
+    if "url" in question.payload:
+        return NotTaken("There is nothing to fill in here.") if answer.content else None
+    return _unfit_form(question.payload["schema"], answer.content)
+
+
 def _unfit_form(schema: Mapping[str, Json], content: Mapping[str, Json]) -> NotTaken | None:
     """Answers are validated by us (spec H22): errors go beside their fields."""
     fields: dict[str, str] = {}
@@ -287,4 +422,6 @@ def _asked(question: Question) -> journal.Asked:
         digest=question.digest,
         definition=question.definition,
         payload=question.payload,
+        needed=question.needed,
+        resumable=question.resumable,
     )

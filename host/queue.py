@@ -10,9 +10,10 @@ import anyio
 
 from host import journal
 from host.catalog import Catalog
-from host.config import Limits
-from host.dispatch import LEASE
+from host.changes import ask_about_changes
+from host.config import HostConfig
 from host.errors import StaleLease, where
+from host.lease import LEASE
 from host.loop import Loop
 from host.port import Clock
 from host.questions import Questions
@@ -20,7 +21,7 @@ from host.signal import Signal
 from host.store import outbox, tickets
 from host.store.codec import TICKET
 from host.store.engine import Store, Tx
-from host.types import Actor, OutboxKind, Run, RunState, StopReason, Ticket, TicketState
+from host.types import SERVICE, Actor, OutboxKind, Run, RunState, StopReason, Ticket, TicketState
 
 logger = logging.getLogger(__name__)
 
@@ -31,27 +32,31 @@ class Queue:
     """Workers that lease ready runs and advance them; a timer that expires questions."""
 
     def __init__(
-        self, store: Store, loop: Loop, catalog: Catalog, questions: Questions, limits: Limits, clock: Clock, changed: Signal
+        self, store: Store, loop: Loop, catalog: Catalog, questions: Questions, config: HostConfig, clock: Clock, changed: Signal
     ) -> None:
         self._store, self._loop, self._catalog, self._questions = store, loop, catalog, questions
-        self._limits, self._clock, self._changed = limits, clock, changed
+        self._config, self._clock, self._changed = config, clock, changed
         self._owner = secrets.token_hex(4)
         self._working: dict[str, anyio.CancelScope] = {}
 
     # --- asking for work --------------------------------------------------------------------------------------------
 
     async def intake(self, ticket: Ticket) -> bool:
-        """Take a ticket in once; False when it is known."""
+        """Take a ticket in once; False when it is known. Worked at once where the mode says so (spec H28)."""
         now = self._clock.now()
         async with self._store.write() as tx:
             if not await tickets.add_ticket(tx, ticket):
                 return False
             await journal.append(tx, ticket.id, "", now, journal.Taken(ticket=_as_json(ticket)))
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{ticket.id}", ticket.id, now)
+            if self._config.mode == "on_arrival":
+                await self.start(tx, ticket.id, SERVICE)
         self._changed.ring()
         return True
 
-    async def start(self, tx: Tx, ticket_id: str, actor: Actor, queue_run: str = "", hint: str = "") -> Run | None:
+    async def start(
+        self, tx: Tx, ticket_id: str, actor: Actor, queue_run: str = "", hint: str = "", resources: tuple[str, ...] = ()
+    ) -> Run | None:
         """A new run over a ticket in the caller's transaction; None when one is under way."""
         latest = await tickets.latest_run(tx, ticket_id)
         if latest is not None and latest.state is not RunState.DONE:
@@ -59,7 +64,16 @@ class Queue:
         if latest is not None:
             await self._questions.cancel(tx, latest.id, "the ticket is worked again")
         number = secrets.token_hex(5)
-        run = Run(f"run-{number}", ticket_id, RunState.READY, actor, self._clock.now(), queue_run=queue_run, hint=hint)
+        run = Run(
+            id=f"run-{number}",
+            ticket_id=ticket_id,
+            state=RunState.READY,
+            started_by=actor,
+            started_at=self._clock.now(),
+            queue_run=queue_run,
+            hint=hint,
+            resources=resources,
+        )
         await tickets.add_run(tx, run)
         await tickets.set_ticket_state(tx, ticket_id, TicketState.WORKING)
         await outbox.put(tx, OutboxKind.CARD, f"ticket:{ticket_id}", ticket_id, self._clock.now())
@@ -101,7 +115,7 @@ class Queue:
         """Runs until cancelled."""
         await self.recover()
         async with anyio.create_task_group() as group:
-            for _ in range(self._limits.workers):
+            for _ in range(self._config.limits.workers):
                 group.start_soon(self._work)
             group.start_soon(self._tick)
 
@@ -110,10 +124,17 @@ class Queue:
         if self._store.single_process:
             async with self._store.write() as tx:
                 await tickets.release_all(tx)
+                await self._questions.lost(tx)
+        await self._take_over_changes()
 
     async def expire(self) -> int:
-        """Close what nobody answered in time; returns how many (spec H20)."""
-        return await self._questions.expire()
+        """Remind of what waits, and close what nobody answered in time; returns how many were closed (spec H20)."""
+        return (await self._questions.look_at_the_clock()).ended
+
+    async def _take_over_changes(self) -> None:
+        """What servers changed meanwhile, through the pins, and what of it people are asked (spec H7)."""
+        await self._catalog.refresh_changed()
+        await ask_about_changes(self._store, self._catalog, self._questions)
 
     async def _work(self) -> None:
         while True:
@@ -130,7 +151,7 @@ class Queue:
 
         What servers changed meanwhile is taken over here, between tickets, through the pins (spec H7).
         """
-        await self._catalog.refresh_changed()
+        await self._take_over_changes()
         async with self._store.write() as tx:
             seconds, alone = LEASE.total_seconds(), self._store.single_process
             run = await tickets.lease(tx, self._owner, self._clock.now(), seconds, alone=alone)

@@ -129,7 +129,8 @@ class Fact:
     """One grounded identifier: where a value was seen, and the record around it (spec H9).
 
     `source` is "ticket", "quoted" (older mail quoted in it), "record", or the id of the call whose result held it;
-    `server` is that call's server, `trusted` its trust. `record` is the JSON object that held the value directly.
+    `server` is that call's server, `trusted` its trust, `process` that server's process then (0 when it can't be told).
+    `record` is the JSON object that held the value directly.
     """
 
     param: str
@@ -138,6 +139,7 @@ class Fact:
     server: str = ""
     trusted: bool = True
     record: Mapping[str, Json] = field(default_factory=dict)
+    process: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ class ToolCallRecord:
     data: Json = None
     server: str = ""
     text: str = ""
+    process: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,14 +220,28 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """One of several people that a question needs: who, when, and what they said (spec H19)."""
+
+    actor: Actor
+    at: datetime
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """Something only a person may decide (spec H18). `payload` holds what is shown, by kind:
 
-    consent: {"tool", "arguments", "provenance": {param: {"source", "record"}}, "rule", "headline"}
-    input_request: {"tool", "arguments", "request_key", "message", "schema", "round", "record"}
+    consent: {"tool", "arguments", "provenance": {param: {"source", "record"}}, "rule", "headline", "may_edit", "needed_why"}
+    input_request: {"tool", "arguments", "request_key", "message", "round", "record", "approved_by": [users]}, and "schema" of a
+    form, or "url", "domain" and "warnings" of an address to open
     sign_off: {"text", "flags": [{"sentence","why","tag"}], "stop_reason"}
-    changed_tool: {"tool", "before", "after"};  may_have_run: {"tool", "arguments", "why"}
+    changed_tool: {"tool", "before", "after", "why"}, of no ticket and no run;  may_have_run: {"tool", "arguments", "why"}
     `digest` binds the answer to exact arguments (or text) and `definition` to the pinned tool.
+
+    `needed` different people have to approve; `approvals` are those who did while it is open. `remind_at` are the moments of
+    its reminders, of which `reminded` were given (spec H20). One that is not `resumable` belongs to a call that stays open at an
+    older server meanwhile (spec H15).
     """
 
     id: str
@@ -244,6 +261,11 @@ class Question:
     answered_at: datetime | None = None
     answer: Answer | None = None
     note: str = ""
+    needed: int = 1
+    approvals: tuple[Approval, ...] = ()
+    remind_at: tuple[datetime, ...] = ()
+    reminded: int = 0
+    resumable: bool = True
 
 
 # What became of a click (spec B8): every one has an answer in words.
@@ -251,7 +273,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The answer counts."""
+    """The answer counts. The question stays open while it needs another person."""
 
     question: Question
     words: str
@@ -289,6 +311,8 @@ class Run:
     fence: int = 0
     queue_run: str = ""
     hint: str = ""
+    #: Resources that a person added for this ticket, by their address (spec H23).
+    resources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

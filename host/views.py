@@ -24,10 +24,11 @@ class TicketView:
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """A consent, input request, changed tool or may-have-run card.
+    """A consent, input request or may-have-run card.
 
     `outcome` is what became of the call after the decision, None while it has none. `headline` is the one line that says
     what would happen. `earlier` holds the ticket's calls so far, `server_claims` the server's own name, its claim alone.
+    `nobody`: it waits and nobody who may decide it exists (spec H19).
     """
 
     question: Question
@@ -36,6 +37,26 @@ class QuestionView:
     outcome: Outcome | None = None
     earlier: tuple[ToolCallRecord, ...] = ()
     server_claims: str = ""
+    nobody: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    """A changed or new tool that waits for an admin; it belongs to no ticket (spec H7)."""
+
+    question: Question
+    headline: str
+    server_claims: str = ""
+    nobody: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReminderView:
+    """A waiting question once more, in a message of its own, since a changed card tells nobody (spec H20)."""
+
+    question: Question
+    headline: str
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +77,7 @@ class DraftView:
     receipt: str = ""
     on_flag: str = "refuse"
     model: str = ""
+    nobody: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +115,7 @@ class Said:
     words: str
 
 
-Card = TicketView | QuestionView | DraftView | ProgressView
+Card = TicketView | QuestionView | ToolView | DraftView | ProgressView
 
 
 def by_sentence(flags: Sequence[Flag]) -> tuple[Flag, ...]:

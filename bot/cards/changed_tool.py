@@ -12,12 +12,12 @@ from bot.cards.rendered import Rendered
 from bot.cards.text import escaped, is_cut
 from bot.cards.words import Mentions, decision, decision_text, server_parts, who_may
 from host.types import QuestionState
-from host.views import QuestionView
+from host.views import ToolView
 
 _DIFF = 3000
 
 
-def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
+def render(view: ToolView, *, mentions: Mentions) -> Rendered:
     question = view.question
     change = difference(question.payload.get("before"), question.payload.get("after"))
     about = [t("Server ", bold=True), *server_parts(question, view.server_claims), t(" · "), t("tool ", bold=True)]

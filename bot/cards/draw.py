@@ -8,7 +8,7 @@ from bot.cards import changed_tool, consent, draft, input_request, may_have_run,
 from bot.cards.rendered import Rendered
 from bot.cards.words import Mentions
 from host.types import QuestionKind
-from host.views import Card, DraftView, ProgressView, QuestionView, TicketView
+from host.views import Card, DraftView, ProgressView, QuestionView, TicketView, ToolView
 
 
 def draw(card: Card, mentions: Mentions) -> Rendered:
@@ -19,6 +19,8 @@ def draw(card: Card, mentions: Mentions) -> Rendered:
             return draft.render(card, mentions=mentions)
         case ProgressView():
             return progress.render(card, mentions=mentions)
+        case ToolView():
+            return changed_tool.render(card, mentions=mentions)
         case QuestionView():
             return _question(card, mentions)
         case _:
@@ -31,11 +33,9 @@ def _question(view: QuestionView, mentions: Mentions) -> Rendered:
             return consent.render(view, mentions=mentions)
         case QuestionKind.INPUT_REQUEST:
             return input_request.render(view, mentions=mentions)
-        case QuestionKind.CHANGED_TOOL:
-            return changed_tool.render(view, mentions=mentions)
         case QuestionKind.MAY_HAVE_RUN:
             return may_have_run.render(view, mentions=mentions)
-        case QuestionKind.SIGN_OFF:
-            raise ValueError("a sign-off is drawn from a DraftView")
+        case QuestionKind.SIGN_OFF | QuestionKind.CHANGED_TOOL:
+            raise ValueError("it is drawn from a view of its own")
         case _:
             assert_never(view.question.kind)

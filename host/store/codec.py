@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from host.types import Actor, Answer, Ticket
+from host.types import Actor, Answer, Approval, Ticket
 
 TICKET: TypeAdapter[Ticket] = TypeAdapter(Ticket)
 ACTOR: TypeAdapter[Actor] = TypeAdapter(Actor)
 ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+APPROVALS: TypeAdapter[tuple[Approval, ...]] = TypeAdapter(tuple[Approval, ...])
 
 
 def iso(moment: datetime) -> str:

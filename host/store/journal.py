@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from host.store.engine import Tx
 from host.store.tables import calls, journal, payloads
@@ -60,17 +61,31 @@ async def chain(tx: Tx, ticket_id: str) -> tuple[Link, ...]:
     return tuple(Link(**row._mapping) for row in await tx.execute(query))
 
 
+BEGUN = "begun"
+"""The outcome of a call whose intent is written and whose end is not known yet."""
+_COUNT = ("result", "may_have_run", BEGUN)
+
+
 async def log_call(tx: Tx, row: Mapping[str, object]) -> None:
-    """Keys: call_id, ticket_id, run_id, tool, outcome, ms, at."""
+    """Keys: call_id, ticket_id, run_id, tool, outcome, ms, at, amount. The end of a call replaces its beginning."""
+    await tx.execute(delete(calls).where(calls.c.call_id == row["call_id"]))
     await tx.execute(insert(calls).values(**row))
 
 
-async def count_calls(tx: Tx, since: str) -> dict[str, int]:
-    """Calls with a result since a moment, by tool (spec H8: what already ran today)."""
-    query = select(calls.c.tool, func.count()).where(calls.c.at >= since, calls.c.outcome == "result").group_by(calls.c.tool)
-    return {row[0]: row[1] for row in await tx.execute(query)}
+async def ran_since(tx: Tx, since: str, but: str = "") -> tuple[dict[str, int], Decimal]:
+    """What ran since a moment: calls by tool, and the money they moved (spec H8). Counted in doubt: what is under way or may
+    have run too; the call `but` is left out."""
+    counted = (calls.c.at >= since, calls.c.outcome.in_(_COUNT), calls.c.call_id != but)
+    counts: dict[str, int] = {}
+    amount = Decimal(0)
+    for row in await tx.execute(select(calls.c.tool, calls.c.amount).where(*counted)):
+        counts[row.tool] = counts.get(row.tool, 0) + 1
+        amount += Decimal(row.amount or 0)
+    return counts, amount
 
 
 async def count_outcomes(tx: Tx, run_ids: tuple[str, ...]) -> dict[str, int]:
-    query = select(calls.c.outcome, func.count()).where(calls.c.run_id.in_(run_ids)).group_by(calls.c.outcome)
+    """Calls that ended, by outcome."""
+    ended = (calls.c.run_id.in_(run_ids), calls.c.outcome != BEGUN)
+    query = select(calls.c.outcome, func.count()).where(*ended).group_by(calls.c.outcome)
     return {row[0]: row[1] for row in await tx.execute(query)}

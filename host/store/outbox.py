@@ -35,7 +35,8 @@ async def put(
 
     A card that is being delivered stays "trying", and `done` asks for the newer version: if the process dies, it may be there.
     """
-    row = (await tx.execute(select(outbox.c.id, outbox.c.version, outbox.c.state).where(outbox.c.key == key))).first()
+    known = select(outbox.c.id, outbox.c.version, outbox.c.state, outbox.c.attempts, outbox.c.not_before)
+    row = (await tx.execute(known.where(outbox.c.key == key))).first()
     if row is None:
         values = {"kind": kind.value, "key": key, "ticket_id": ticket_id, "payload": dumps(payload or {}), "version": 1}
         rest = {"delivered": 0, "attempts": 0, "uncertain": False, "not_before": iso(now), "state": "due", "why": ""}
@@ -44,7 +45,9 @@ async def put(
     if kind is not OutboxKind.CARD:
         return False
     state = "trying" if row.state == "trying" else "due"
-    newer = {"version": row.version + 1, "state": state, "not_before": iso(now), "attempts": 0}
+    newer = {"version": row.version + 1, "state": state}
+    if not (row.state == "due" and row.attempts):  # it was told to wait: a newer version waits as long
+        newer |= {"not_before": iso(now), "attempts": 0}
     await tx.execute(update(outbox).where(outbox.c.id == row.id).values(**newer))
     return True
 

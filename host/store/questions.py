@@ -8,10 +8,10 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Row, and_, insert, select, update
 
 from host.errors import NotFound
-from host.store.codec import ACTOR, ANSWER, dumps, iso, moment, text
+from host.store.codec import ACTOR, ANSWER, APPROVALS, dumps, iso, moment, text
 from host.store.engine import Tx
 from host.store.tables import questions
-from host.types import Actor, Answer, Question, QuestionKind, QuestionState
+from host.types import Actor, Answer, Approval, Question, QuestionKind, QuestionState
 
 
 def _question(row: Row[tuple[object, ...]]) -> Question:
@@ -33,6 +33,11 @@ def _question(row: Row[tuple[object, ...]]) -> Question:
         answered_at=moment(row.answered_at) if row.answered_at else None,
         answer=ANSWER.validate_json(row.answer) if row.answer else None,
         note=row.note,
+        needed=row.needed,
+        approvals=APPROVALS.validate_json(row.approvals),
+        remind_at=tuple(moment(at) for at in json.loads(row.remind_at)),
+        reminded=row.reminded,
+        resumable=row.resumable,
     )
 
 
@@ -53,6 +58,11 @@ async def add(tx: Tx, question: Question) -> None:
             asked_at=iso(question.asked_at),
             deadline=iso(question.deadline),
             note=question.note,
+            needed=question.needed,
+            approvals=text(APPROVALS, question.approvals),
+            remind_at=dumps([iso(at) for at in question.remind_at]),
+            reminded=question.reminded,
+            resumable=question.resumable,
         )
     )
 
@@ -89,6 +99,33 @@ async def close(
     return done.rowcount == 1
 
 
+async def approve(tx: Tx, question: Question, approval: Approval) -> bool:
+    """Add one approval of several; False when the question changed since it was read, and nothing was written."""
+    unchanged = and_(
+        questions.c.id == question.id,
+        questions.c.state == QuestionState.OPEN.value,
+        questions.c.approvals == text(APPROVALS, question.approvals),
+    )
+    newer = text(APPROVALS, (*question.approvals, approval))
+    return (await tx.execute(update(questions).where(unchanged).values(approvals=newer))).rowcount == 1
+
+
+async def supersede(tx: Tx, question_id: str, note: str) -> None:
+    """An answer that was taken and did not count after all (spec H15): who gave it stays."""
+    changed = update(questions).where(questions.c.id == question_id)
+    await tx.execute(changed.values(state=QuestionState.SUPERSEDED.value, note=note))
+
+
+async def reminded(tx: Tx, question: Question, number: int) -> bool:
+    """Note that reminders up to `number` were given; True for one caller."""
+    same = and_(
+        questions.c.id == question.id,
+        questions.c.state == QuestionState.OPEN.value,
+        questions.c.reminded == question.reminded,
+    )
+    return (await tx.execute(update(questions).where(same).values(reminded=number))).rowcount == 1
+
+
 async def _where(tx: Tx, *conditions: ColumnElement[bool]) -> tuple[Question, ...]:
     query = select(questions).where(*conditions).order_by(questions.c.asked_at, questions.c.id)
     return tuple(_question(row) for row in await tx.execute(query))
@@ -104,6 +141,11 @@ async def of_ticket(tx: Tx, ticket_id: str) -> tuple[Question, ...]:
 
 async def open_ones(tx: Tx) -> tuple[Question, ...]:
     return await _where(tx, questions.c.state == QuestionState.OPEN.value)
+
+
+async def of_kind(tx: Tx, kind: QuestionKind) -> tuple[Question, ...]:
+    """All of a kind, oldest first, whatever became of them."""
+    return await _where(tx, questions.c.kind == kind.value)
 
 
 async def overdue(tx: Tx, now: datetime) -> tuple[Question, ...]:

@@ -6,7 +6,7 @@ erased while the journal's chain still verifies.
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text, true
 
 metadata = MetaData(
     naming_convention={
@@ -45,6 +45,7 @@ runs = Table(
     Column("leased_until", String),
     Column("queue_run", String, nullable=False, index=True),
     Column("hint", Text, nullable=False),
+    Column("resources", Text, nullable=False, server_default="[]"),
 )
 
 queue_runs = Table(
@@ -90,6 +91,7 @@ calls = Table(
     Column("outcome", String, nullable=False),
     Column("ms", Integer, nullable=False),
     Column("at", String, nullable=False, index=True),
+    Column("amount", String, nullable=False, server_default=""),
 )
 
 questions = Table(
@@ -112,6 +114,11 @@ questions = Table(
     Column("answered_at", String),
     Column("answer", Text),
     Column("note", Text, nullable=False),
+    Column("needed", Integer, nullable=False, server_default="1"),
+    Column("approvals", Text, nullable=False, server_default="[]"),
+    Column("remind_at", Text, nullable=False, server_default="[]"),
+    Column("reminded", Integer, nullable=False, server_default="0"),
+    Column("resumable", Boolean, nullable=False, server_default=true()),
 )
 
 outbox = Table(

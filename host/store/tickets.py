@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ from sqlalchemy import Row, and_, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from host.errors import NotFound, StaleLease
-from host.store.codec import ACTOR, TICKET, iso, moment, text
+from host.store.codec import ACTOR, TICKET, dumps, iso, moment, text
 from host.store.engine import Tx
 from host.store.tables import questions, queue_runs, runs, tickets
 from host.types import Actor, Run, RunState, StopReason, Ticket, TicketState
@@ -76,6 +77,7 @@ def _run(row: Row[tuple[object, ...]]) -> Run:
         fence=row.fence,
         queue_run=row.queue_run,
         hint=row.hint,
+        resources=tuple(json.loads(row.resources)),
     )
 
 
@@ -94,6 +96,7 @@ async def add_run(tx: Tx, run: Run) -> None:
             fence=0,
             queue_run=run.queue_run,
             hint=run.hint,
+            resources=dumps(list(run.resources)),
         )
     )
 
