@@ -317,10 +317,8 @@ class Catalog:
         wanted = dict.fromkeys(config.resources)
         listed = await self._sessions.list_resources(prefix)
         kept = {uri: server for uri, server in self._listed.items() if server != prefix}
-        self._listed = {
-            **{resource.uri: prefix for resource in listed},
-            **kept,
-        }  # an address is the first server's that listed it
+        # an address that two servers list belongs to the one that listed it first
+        self._listed = {**{resource.uri: prefix for resource in listed}, **kept}
         for resource in listed if config.trusted else ():
             if "assistant" in resource.audience and (resource.priority or 0.0) >= MIN_PRIORITY:
                 wanted[resource.uri] = None

@@ -9,47 +9,42 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from zoneinfo import ZoneInfo
 
 import anyio
 
 from host import journal, policy
 from host.asks import (
-    ONE,
-    Needed,
-    approvals_needed,
     as_answered,
     ask_input,
-    ask_what_became,
     edits_of,
     elicited,
-    headline,
     told_of_edits,
     unanswered,
 )
+from host.calls import Allowed, Cleared, Context, Waiting, after_fault, fill, key, log_line, lost_sight, refusal, row
 from host.catalog import Catalog
-from host.checks import invalid_arguments, other_customers, unreadable_arguments
-from host.config import HostConfig, ReadBack, ToolConfig
+from host.checkpoint import Checkpoint
+from host.checks import other_customers
+from host.config import HostConfig, ReadBack
+from host.consent import Consent, settings_of
 from host.errors import Answered, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown, where
 from host.forms import read_requests
-from host.grounding import Ungrounded, ground
 from host.history import CallLog
 from host.lease import writing
 from host.open_calls import OpenCall, OpenCalls
 from host.port import Clock
-from host.prompt import READ_RESOURCE, REPLY, reply_tool
-from host.questions import Ask, Questions, digest
+from host.prompt import READ_RESOURCE, REPLY
+from host.questions import Questions
 from host.sessions import AskDuring, Sessions
 from host.store import journal as journal_rows
-from host.store import outbox, servers, tickets
+from host.store import outbox, servers
 from host.store.codec import dumps, iso
 from host.store.engine import Store, Tx
 from host.types import (
-    Fact,
     Finished,
     Json,
     NeedsInput,
@@ -62,44 +57,9 @@ from host.types import (
     ServerReply,
     Ticket,
     Tool,
-    ToolCallRecord,
 )
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The call waits for a person; nothing of it is in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a call is judged by: its run and ticket, everything grounded so far, and what already ran in this ticket."""
-
-    run: Run
-    ticket: Ticket
-    facts: Sequence[Fact]
-    records: Sequence[ToolCallRecord]
-
-
-@dataclass(frozen=True, slots=True)
-class Cleared:
-    """A call that passed every check but the person's."""
-
-    tool: Tool
-    arguments: Mapping[str, Json]
-    provenance: Mapping[str, Fact]
-    verdict: policy.Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """Who allowed a call: `by` in words for the log, `acting` the subject it carries, `users` those who approved."""
-
-    by: str
-    acting: str
-    users: tuple[str, ...] = ()
 
 
 CANCEL: Mapping[str, Json] = {"action": "cancel"}
@@ -122,6 +82,8 @@ class Dispatcher:
     ) -> None:
         self._store, self._sessions, self._open, self._catalog = store, sessions, open_calls, catalog
         self._questions, self._config, self._clock = questions, config, clock
+        self._checkpoint = Checkpoint(store, catalog, config, clock)
+        self._consent = Consent(store, questions, config, clock)
 
     async def dispatch(self, context: Context, call: CallLog) -> Outcome | Waiting:
         """Bring a call to its outcome, or to the question it waits for. An error of ours in a check becomes an outcome."""
@@ -134,9 +96,9 @@ class Dispatcher:
             raise
         except Exception as error:  # noqa: BLE001  the dispatcher's edge: one bad call never stops the queue (spec H28)
             logger.error("dispatch failed: %s run=%s at %s", type(error).__name__, context.run.id, where(error))
-            result = _after_fault(call, error)
+            result = after_fault(call, error)
         if isinstance(result, Outcome) and result.kind is OutcomeKind.MAY_HAVE_RUN:
-            result = await self._person_looks(context, call, result)
+            result = await self._consent.looks(context, call, result)
         if isinstance(result, Outcome):
             if call.intended is not None:  # it was begun: with what, the model is told whichever way it ended
                 result = told_of_edits(result, call)
@@ -149,160 +111,20 @@ class Dispatcher:
 
     async def judge(self, context: Context, name: str, arguments: Mapping[str, Json]) -> Cleared | Outcome:
         """What the checkpoint says of a call, short of asking people; nothing is sent. For arguments that a person edits."""
-        return await self._check(context, name, arguments)
+        return await self._checkpoint.check(context, name, arguments)
 
     async def _advance(self, context: Context, call: CallLog) -> Outcome | Waiting:
         if call.intended is not None:
             return await self._resume(context, call, call.intended)
         arguments = {**call.written.arguments, **edits_of(call)}  # an edited call goes through the whole checkpoint (spec H21)
-        cleared = await self._check(context, call.written.name, arguments, unreadable=call.written.unreadable)
+        cleared = await self._checkpoint.check(context, call.written.name, arguments, unreadable=call.written.unreadable)
         if isinstance(cleared, Outcome):
             return cleared
-        allowed = await self._person(context, call, cleared)
+        allowed = await self._consent.person(context, call, cleared)
         if not isinstance(allowed, Allowed):
             return allowed
-        refused = await self._look_again(context.run, cleared.tool)
+        refused = await self._checkpoint.look_again(context.run, cleared.tool)
         return refused or await self._run(context, call, cleared, allowed)
-
-    # --- the checks -------------------------------------------------------------------------------------------------
-
-    async def _check(
-        self, context: Context, name: str, arguments: Mapping[str, Json], *, unreadable: str = "", looking_back: bool = False
-    ) -> Cleared | Outcome:
-        """`unreadable` says why the arguments as written could not be kept. `looking_back`: a read-back is not held up by a
-        stop, for what was begun has to be found out."""
-        stopped = await self._cancelled_or_frozen(context.run, name)
-        if stopped is not None and not (looking_back and stopped.kind is OutcomeKind.CANCELLED):
-            return stopped
-        unreadable = unreadable or unreadable_arguments(arguments)
-        if unreadable:
-            return Outcome(OutcomeKind.UNREADABLE, unreadable, step="readable")
-        tool = self._known(name)
-        if isinstance(tool, Outcome):
-            return tool
-        invalid = invalid_arguments(tool, arguments)
-        if invalid:
-            return _refused(f"the arguments of {name} are not valid: {invalid}. Correct them and call again", "arguments")
-        grounded = ground(tool, arguments, context.facts, self._config.grounding)
-        if isinstance(grounded, Ungrounded):
-            return _refused(grounded.why, "grounded")
-        if tool.effect == "effect" and self._config.pilot:
-            return _refused("this is a pilot: nothing with an effect runs", "pilot")
-        async with self._store.read() as tx:
-            verdict = await self._verdict(tx, context, tool, grounded.arguments, grounded.provenance)
-        if verdict.decision == "deny":
-            return _refused(f"the policy forbids this call ({verdict.why})", "policy")
-        return Cleared(tool, grounded.arguments, grounded.provenance, verdict)
-
-    async def _cancelled_or_frozen(self, run: Run, name: str) -> Outcome | None:
-        async with self._store.read() as tx:
-            return await self._stopped(tx, run, name)
-
-    async def _stopped(self, tx: Tx, run: Run, name: str) -> Outcome | None:
-        frozen = await servers.frozen(tx)
-        if (await tickets.run(tx, run.id)).cancelled:
-            return Outcome(OutcomeKind.CANCELLED, "a person stopped this run; nothing ran", step="cancelled")
-        tool = self._catalog.find(name)
-        if tool is not None and tool.server in frozen:
-            return _refused(f"the server {tool.server} is frozen by {frozen[tool.server]}", "frozen")
-        return None
-
-    def _known(self, name: str) -> Tool | Outcome:
-        tool = reply_tool() if name == REPLY else self._catalog.find(name)
-        if tool is None:
-            names = ", ".join([t.name for t in self._catalog.tools() if not t.off] + [REPLY])
-            return Outcome(OutcomeKind.UNKNOWN_TOOL, f"there is no tool {name!r}. The tools are: {names}", step="known")
-        if tool.off:
-            return _refused(f"{name} is off: {tool.off}", "pinned")
-        return tool
-
-    async def _verdict(
-        self,
-        tx: Tx,
-        context: Context,
-        tool: Tool,
-        arguments: Mapping[str, Json],
-        provenance: Mapping[str, Fact],
-        but: str = "",
-    ) -> policy.Verdict:
-        """The policy's word, with what ran in this ticket and today; the call `but` is not counted against itself."""
-        if tool.name == REPLY:
-            return policy.Verdict("allow", None, "a reply is a draft: people sign it off")
-        verdict = policy.decide(tool, arguments, provenance, await self._history(tx, context, but), self._config.policy)
-        if tool.name == READ_RESOURCE and verdict.rule_number is None:
-            return policy.Verdict("allow", None, "its server's resources may be read, by configuration")
-        return verdict
-
-    async def _history(self, tx: Tx, context: Context, but: str) -> policy.History:
-        zone = ZoneInfo(self._config.hours.zone if self._config.hours else "UTC")
-        midnight = self._clock.now().astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        today, amount = await journal_rows.ran_since(tx, iso(midnight), but)
-        ticket: dict[str, int] = {"calls": len(context.records)}
-        for record in context.records:
-            if record.ok or record.outcome is OutcomeKind.MAY_HAVE_RUN:
-                ticket[record.name] = ticket.get(record.name, 0) + 1
-        return policy.History(ticket=ticket, today={**today, "amount": amount})
-
-    # --- the person -------------------------------------------------------------------------------------------------
-
-    async def _person(self, context: Context, call: CallLog, cleared: Cleared) -> Allowed | Outcome | Waiting:
-        """Consent, when the policy asks (spec H18): only an answer to exactly this, by as many as it needs, counts."""
-        needed = approvals_needed(
-            self._settings(cleared.tool), context.ticket, cleared.tool, cleared.arguments, cleared.provenance
-        )
-        if cleared.verdict.decision == "allow" and needed == ONE:
-            return Allowed(f"policy: {cleared.verdict.why}", context.run.started_by.subject)
-        bound = digest(cleared.tool.name, cleared.arguments)
-        asked = call.latest(QuestionKind.CONSENT)
-        if asked is None:
-            return await self._ask_consent(context, call, cleared, bound, needed)
-        question, closed = asked
-        if closed is None:
-            return Waiting()
-        match closed.state:
-            case QuestionState.ANSWERED if closed.action == "decline":
-                return Outcome(OutcomeKind.DECLINED, closed.reason or "no reason was given", step="person")
-            case QuestionState.ANSWERED if self._covers(question, closed, cleared, bound, needed):
-                edited = ", with edited arguments" if closed.content else ""
-                return Allowed(f"{closed.by}{edited}", closed.by, closed.users or (closed.user,))
-            case QuestionState.ANSWERED | QuestionState.SUPERSEDED:
-                return await self._ask_consent(context, call, cleared, bound, needed)
-            case QuestionState.EXPIRED:
-                return Outcome(OutcomeKind.EXPIRED, "nobody answered in time", step="person")
-            case QuestionState.UNDELIVERABLE:
-                return Outcome(OutcomeKind.UNDELIVERABLE, "the question did not reach anybody", step="person")
-            case QuestionState.CANCELLED | QuestionState.OPEN:
-                return Outcome(OutcomeKind.CANCELLED, closed.reason or "the run was stopped", step="person")
-
-    def _covers(self, asked: journal.Asked, closed: journal.Closed, cleared: Cleared, bound: str, needed: Needed) -> bool:
-        """Whether an approval is for exactly these arguments and this definition, by as many people as it takes now."""
-        exact = (closed.digest if closed.content else asked.digest) == bound and asked.definition == cleared.tool.digest
-        return exact and len(set(closed.users or (closed.user,))) >= needed.people
-
-    async def _ask_consent(self, context: Context, call: CallLog, cleared: Cleared, bound: str, needed: Needed) -> Waiting:
-        settings = self._settings(cleared.tool)
-        payload = {
-            "tool": cleared.tool.name,
-            "arguments": cleared.arguments,
-            "provenance": {name: {"source": f.source, "record": dict(f.record)} for name, f in cleared.provenance.items()},
-            "rule": cleared.verdict.why,
-            "headline": headline(settings, cleared.tool.name, cleared.arguments, cleared.provenance),
-            "may_edit": list(settings.may_edit) if needed.people == 1 else [],
-            "needed_why": needed.why,
-        }
-        kind, tool = QuestionKind.CONSENT, cleared.tool
-        ask = Ask(kind, call.written.id, tool.server, needed.roles, bound, tool.digest, payload, needed.people)
-        async with self._writing(context.run) as tx:
-            await self._questions.ask(tx, context.run, ask)
-        return Waiting()
-
-    async def _look_again(self, run: Run, tool: Tool) -> Outcome | None:
-        """A person may have taken a day: cancelled, frozen, pin and digest once more (spec H8)."""
-        stopped = await self._cancelled_or_frozen(run, tool.name)
-        if stopped is not None or tool.server == "desk":
-            return stopped
-        changed = await self._catalog.why_not_pinned(tool)
-        return _refused(changed, "pinned") if changed else None
 
     # --- running it -------------------------------------------------------------------------------------------------
 
@@ -310,25 +132,25 @@ class Dispatcher:
         if cleared.tool.name == REPLY:
             return Outcome(OutcomeKind.RESULT, text=str(cleared.arguments["text"]))
         if cleared.tool.name == READ_RESOURCE:
-            return await self._read_resource(context, str(cleared.arguments["uri"]))
+            return await self._read_resource(str(cleared.arguments["uri"]))
         intended = self._intended(context, call, cleared, allowed)
         now = self._clock.now()
         async with self._writing(context.run) as tx:  # a stop, a freeze or a limit comes before this write, or after the intent
-            stopped = await self._stopped(tx, context.run, cleared.tool.name)
+            stopped = await self._checkpoint.stopped(tx, context.run, cleared.tool.name)
             if stopped is not None:
                 return stopped
             id_, tool = call.written.id, cleared.tool
-            verdict = await self._verdict(tx, context, tool, cleared.arguments, cleared.provenance, but=id_)
+            verdict = await self._checkpoint.verdict(tx, context, tool, cleared.arguments, cleared.provenance, but=id_)
             if policy.STRICTNESS[verdict.decision] > policy.STRICTNESS[cleared.verdict.decision]:
-                return _refused(f"what ran meanwhile made the policy stricter ({verdict.why})", "policy")
+                return refusal(f"what ran meanwhile made the policy stricter ({verdict.why})", "policy")
             await journal.append(tx, context.ticket.id, context.run.id, now, intended)
             if tool.effect == "effect":
-                await journal_rows.log_call(tx, _row(context, id_, tool.name, journal_rows.BEGUN, 0, iso(now), intended))
+                await journal_rows.log_call(tx, row(context, id_, tool.name, journal_rows.BEGUN, 0, iso(now), intended))
         call.intended = intended
         return await self._send(context, call, intended, cleared.tool)
 
     def _intended(self, context: Context, call: CallLog, cleared: Cleared, allowed: Allowed) -> journal.Intended:
-        tool, settings = cleared.tool, self._settings(cleared.tool)
+        tool, settings = cleared.tool, settings_of(self._config, cleared.tool)
         amount = policy.amount_of(settings.amount, cleared.arguments, cleared.provenance) if settings.amount else None
         return journal.Intended(
             call_id=call.written.id,
@@ -341,19 +163,19 @@ class Dispatcher:
             acting=allowed.acting,
             approved_by=allowed.users[-1] if allowed.users else "",
             approvers=allowed.users,
-            key=_key(context.ticket, cleared) if tool.idempotency_param else "",
+            key=key(context.ticket, cleared) if tool.idempotency_param else "",
             generation=self._sessions.process(tool.server),
             provenance=cleared.provenance,
             amount="" if amount is None else str(amount),
         )
 
-    async def _read_resource(self, context: Context, uri: str) -> Outcome:
+    async def _read_resource(self, uri: str) -> Outcome:
         """A resource that the host lets the model read (spec H23); it grounds nothing."""
         server = self._catalog.server_of(uri)
         async with self._store.read() as tx:
             frozen = await servers.frozen(tx)
         if server in frozen:
-            return _refused(f"the server {server} is frozen by {frozen[server]}", "frozen")
+            return refusal(f"the server {server} is frozen by {frozen[server]}", "frozen")
         try:
             return Outcome(OutcomeKind.RESULT, text=await self._sessions.read_resource(server, uri))
         except ServerError as error:
@@ -474,14 +296,7 @@ class Dispatcher:
         requests = read_requests(reply.pending)
         if isinstance(requests, str):
             return Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {requests}")
-        roles = self._config.servers[tool.server].input_roles
-        async with self._writing(context.run) as tx:
-            await journal.append(tx, context.ticket.id, context.run.id, self._clock.now(), needed)
-            for asked, closed in call.inputs_answered() if anew else ():
-                if closed.state is QuestionState.ANSWERED:
-                    await self._questions.did_not_count(tx, asked.question_id, anew)
-            for request in requests:
-                await self._questions.ask(tx, context.run, ask_input(call, intended, tool, roles, request, number))
+        await self._consent.server_asks(context, call, tool, needed, requests, anew)
         call.inputs.append(needed)
         return Waiting()
 
@@ -489,7 +304,7 @@ class Dispatcher:
         self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, needed: journal.InputNeeded
     ) -> Outcome | Waiting:
         """The server asks nothing of people, it only wants to be called again, with its state (MCP 2026-07-28)."""
-        refused = await self._still_allowed(context, call, intended, tool)
+        refused = await self._checkpoint.still_allowed(context, call, intended, tool)
         if refused is not None:
             return refused
         await self._write(context, needed, journal.RoundSent(call_id=call.written.id, round=needed.round))
@@ -523,7 +338,7 @@ class Dispatcher:
         if ended.state is not QuestionState.ANSWERED or ended.answer is None:
             opened.unanswered = unanswered(ended.state, ended.note)
             return CANCEL
-        refused = await self._still_allowed(replace(context, run=opened.run), call, intended, tool)
+        refused = await self._checkpoint.still_allowed(replace(context, run=opened.run), call, intended, tool)
         if refused is not None:
             opened.unanswered = refused
             return CANCEL
@@ -531,12 +346,12 @@ class Dispatcher:
 
     async def _resume(self, context: Context, call: CallLog, intended: journal.Intended) -> Outcome | Waiting:
         """A call whose intent is written: answer the server's question, or find out what became of it."""
-        tool, needed = self._known(intended.tool), call.open_input()
+        tool, needed = self._checkpoint.known(intended.tool), call.open_input()
         if self._open.find(call.written.id) is not None and isinstance(tool, Tool):
             return await self._send(context, call, intended, tool)
         if needed is None:
             if isinstance(tool, Outcome):
-                return _lost_sight(intended, tool)
+                return lost_sight(intended, tool)
             return await self._uncertain(context, call, intended, tool, None)
         responses: dict[str, Json] = {}
         for asked, closed in call.answers_to(needed):
@@ -547,7 +362,7 @@ class Dispatcher:
             responses[str(asked.payload["request_key"])] = elicited(asked.payload, closed.action, closed.content)
         if isinstance(tool, Outcome):
             return replace(tool, kind=OutcomeKind.REFUSED, why=f"{tool.why}; the answer was not sent")
-        refused = await self._still_allowed(context, call, intended, tool)
+        refused = await self._checkpoint.still_allowed(context, call, intended, tool)
         if refused is not None:
             return refused
         await self._write(context, journal.RoundSent(call_id=call.written.id, round=needed.round))
@@ -560,17 +375,6 @@ class Dispatcher:
         state = needed.pending.get("requestState")
         return await self._send(context, call, intended, tool, responses, state)
 
-    async def _still_allowed(self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool) -> Outcome | None:
-        """Before a later round: the last look, and whether the operator has forbidden meanwhile what was begun."""
-        refused = await self._look_again(context.run, tool)
-        if refused is not None:
-            return refused
-        if tool.effect == "effect" and self._config.pilot:
-            return _refused("this is a pilot: nothing with an effect runs", "pilot")
-        async with self._store.read() as tx:
-            verdict = await self._verdict(tx, context, tool, intended.arguments, intended.provenance, but=call.written.id)
-        return _refused(f"the policy forbids this call ({verdict.why})", "policy") if verdict.decision == "deny" else None
-
     # --- may have run (spec H13) -------------------------------------------------------------------------------------
 
     async def _uncertain(
@@ -580,11 +384,11 @@ class Dispatcher:
         why = str(error) if error else "the program stopped while the call was under way"
         if tool.effect == "read":
             if error is None:  # begun before a restart or a stop: what was decided since counts
-                refused = await self._still_allowed(context, call, intended, tool)
+                refused = await self._checkpoint.still_allowed(context, call, intended, tool)
                 return refused or await self._send(context, call, intended, tool)
             kind = OutcomeKind.TIMED_OUT if isinstance(error, TimedOut) else OutcomeKind.FAILED
             return Outcome(kind, why, step="run")
-        how = self._settings(tool).read_back
+        how = settings_of(self._config, tool).read_back
         if how is None or not intended.key:  # without a key nothing can be told apart
             return Outcome(OutcomeKind.MAY_HAVE_RUN, why, step="run")
         return await self._read_back(context, call, intended, tool, how, why)
@@ -600,7 +404,7 @@ class Dispatcher:
         if not self._config.servers[tool.server].durable and not self._same_process(intended, tool):
             words = f"{why}; {tool.server} was started again since and may not remember, so it was not sent again"
             return Outcome(OutcomeKind.MAY_HAVE_RUN, words, step="run")
-        refused = await self._still_allowed(context, call, intended, tool)
+        refused = await self._checkpoint.still_allowed(context, call, intended, tool)
         if refused is None:
             return await self._send_again(context, call, intended, tool)
         if item is not None:
@@ -620,44 +424,20 @@ class Dispatcher:
         except ServerError as error:  # whatever became of this one, the first may have run
             return Outcome(OutcomeKind.MAY_HAVE_RUN, str(error), step="run")
         if isinstance(reply, NeedsInput):
-            why = (
-                f"the program stopped while the answer was on its way; {tool.server} had not carried the call out and asks again"
-            )
+            why = f"the program stopped while the answer was on its way; {tool.server} had not carried it out and asks again"
             return await self._ask_input(context, call, intended, tool, reply, why)
         return self._outcome(context.ticket, tool, reply)
-
-    async def _person_looks(self, context: Context, call: CallLog, unknown: Outcome) -> Outcome | Waiting:
-        """The program can't find out: a person looks at the server and says which (spec H13)."""
-        async with self._store.read() as tx:
-            stopped = (await tickets.run(tx, context.run.id)).cancelled
-        if stopped or call.intended is None:
-            return unknown
-        asked = call.latest(QuestionKind.MAY_HAVE_RUN)
-        if asked is None:
-            async with self._writing(context.run) as tx:
-                await self._questions.ask(tx, context.run, ask_what_became(call, call.intended, unknown))
-            return Waiting()
-        closed = asked[1]
-        if closed is None:
-            return Waiting()
-        match closed.action:
-            case "it_ran":
-                return Outcome(OutcomeKind.RESULT, f"{closed.by} looked: it ran", text="A person looked at the server: it ran.")
-            case "it_did_not_run":
-                return Outcome(OutcomeKind.FAILED, f"{closed.by} looked: it did not run", step="run")
-            case _:
-                return replace(unknown, why=f"{unknown.why}; nobody looked ({closed.state.value})")
 
     async def _look_for(
         self, context: Context, intended: journal.Intended, tool: Tool, how: ReadBack
     ) -> Mapping[str, Json] | Outcome | None:
         """The item that carries our key, None when there is none, an outcome when it can't be told."""
-        arguments = {name: _fill(value, intended.provenance) for name, value in how.arguments.items()}
-        cleared = await self._check(context, f"{tool.server}.{how.tool}", arguments, looking_back=True)
+        arguments = {name: fill(value, intended.provenance) for name, value in how.arguments.items()}
+        cleared = await self._checkpoint.check(context, f"{tool.server}.{how.tool}", arguments, looking_back=True)
         if isinstance(cleared, Outcome):
             return cleared
         if cleared.verdict.decision != "allow" or cleared.tool.effect != "read":
-            return _refused("the read-back is not allowed by the policy", "policy")
+            return refusal("the read-back is not allowed by the policy", "policy")
         reading = intended.model_copy(update={"arguments": cleared.arguments, "key": ""})
         try:
             reply = await self._request(context.ticket, reading, cleared.tool, None, None)
@@ -689,7 +469,7 @@ class Dispatcher:
             await journal.append(tx, context.ticket.id, context.run.id, now, ended)
             if ended.tool != REPLY:
                 kind = outcome.kind.value
-                await journal_rows.log_call(tx, _row(context, ended.call_id, ended.tool, kind, ms, iso(now), call.intended))
+                await journal_rows.log_call(tx, row(context, ended.call_id, ended.tool, kind, ms, iso(now), call.intended))
             if call.latest(QuestionKind.MAY_HAVE_RUN) is not None:  # found out meanwhile, or answered
                 await self._questions.cancel(tx, context.run.id, "it was found out", QuestionState.SUPERSEDED)
             for asked in call.asked:
@@ -697,7 +477,9 @@ class Dispatcher:
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{context.ticket.id}", context.ticket.id, now)
         call.ended = ended
         ours = (REPLY, READ_RESOURCE)
-        _log(call, call.written.name if call.written.name in ours else tool.name if tool else "?", tool, outcome, ms, context.run)
+        log_line(
+            call, call.written.name if call.written.name in ours else tool.name if tool else "?", tool, outcome, ms, context.run
+        )
 
     async def _write(self, context: Context, *entries: journal.AnyEntry) -> None:
         async with self._writing(context.run) as tx:
@@ -705,67 +487,3 @@ class Dispatcher:
 
     def _writing(self, run: Run) -> AbstractAsyncContextManager[Tx]:
         return writing(self._store, run, self._clock)
-
-    def _settings(self, tool: Tool) -> ToolConfig:
-        server = self._config.servers.get(tool.server)
-        return server.tools.get(tool.remote_name, ToolConfig()) if server else ToolConfig()
-
-
-def _key(ticket: Ticket, cleared: Cleared) -> str:
-    """One effect for a ticket and exact arguments, whichever run asks: the server returns the first one (spec H13).
-
-    Derived, not drawn, so that a run can be replayed byte for byte (spec M7).
-    """
-    return digest(f"{ticket.id} {cleared.tool.name}", cleared.arguments)[:32]
-
-
-def _refused(why: str, step: str) -> Outcome:
-    return Outcome(OutcomeKind.REFUSED, why, step=step)
-
-
-def _after_fault(call: CallLog, error: Exception) -> Outcome:
-    """A fault of ours: after the intent it may have run, before it nothing did."""
-    if call.intended is not None and call.intended.effect == "effect":
-        return Outcome(OutcomeKind.MAY_HAVE_RUN, f"an error of the program ({type(error).__name__})", step="run")
-    return Outcome(OutcomeKind.FAILED, f"an error of the program ({type(error).__name__}); nothing ran", step="run")
-
-
-def _lost_sight(intended: journal.Intended, unusable: Outcome) -> Outcome:
-    """A call was begun and its tool can't be used any more: a read did not run, an effect may have."""
-    if intended.effect == "read":
-        return unusable
-    return Outcome(OutcomeKind.MAY_HAVE_RUN, f"the program stopped while the call was under way; {unusable.why}", step="run")
-
-
-def _fill(value: str, provenance: Mapping[str, Fact]) -> Json:
-    """ "$quote_id.order_id" → that field of the record the argument came from."""
-    if not value.startswith("$"):
-        return value
-    name, _, field = value[1:].partition(".")
-    fact = provenance.get(name)
-    if fact is None:
-        return None
-    return fact.record.get(field) if field else fact.value
-
-
-def _row(
-    context: Context, call_id: str, tool: str, outcome: str, ms: int, at: str, intended: journal.Intended | None
-) -> dict[str, object]:
-    return {
-        "call_id": call_id,
-        "ticket_id": context.ticket.id,
-        "run_id": context.run.id,
-        "tool": tool,
-        "outcome": outcome,
-        "ms": ms,
-        "at": at,
-        "amount": intended.amount if intended else "",
-    }
-
-
-def _log(call: CallLog, name: str, tool: Tool | None, outcome: Outcome, ms: int, run: Run) -> None:
-    """One line a call: keys, never values (spec H16). A name or key that no tool has is a model's text: "?" stands for it."""
-    known = tool.full_schema.get("properties", {}) if tool else ("text",)
-    keys = ",".join(sorted(key if key in known else "?" for key in call.written.arguments))
-    note = outcome.kind.value + (f"/{outcome.step}" if outcome.step else "")
-    logger.info("tool_call name=%s arg_keys=[%s] ok=%s ms=%d note=%s run=%s", name, keys, outcome.ok, ms, note, run.id)

@@ -16,10 +16,11 @@ from datetime import timedelta
 import anyio
 
 from host import grounding, history, journal, prompt, review
+from host.calls import Cleared, Context, Waiting
 from host.catalog import Catalog
 from host.checks import unreadable_arguments
 from host.config import HostConfig, Limits, Templates
-from host.dispatch import Cleared, Context, Dispatcher, Waiting
+from host.dispatch import Dispatcher
 from host.errors import HostError
 from host.history import CallLog, RunLog, TurnLog
 from host.lease import writing

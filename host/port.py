@@ -37,7 +37,8 @@ class DeliveryUnknown(Exception):
 
 
 class People(Protocol):
-    """Who could decide, for the warning that nobody can (spec H19). Never asked whether somebody may: that is an actor's roles."""
+    """Who could decide, for the warning that nobody can (spec H19). Whether somebody may
+    decide is their own roles' matter."""
 
     async def holding(self, roles: Collection[RoleName]) -> frozenset[str] | None:
         """The users who hold any of these roles now; None when it can't be told."""

@@ -232,7 +232,7 @@ class Questions:
         for question in await rows.open_ones(tx):
             if not question.resumable:
                 note = (
-                    "the program was started again while the server waited for the answer: what became of the call is found out"
+                    "the program was started again while the server waited for the answer: what became of it is found out"
                 )
                 await self._close(tx, question, QuestionState.SUPERSEDED, note=note)
 
