@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from jsonschema import Draft202012Validator
-from referencing import Registry
-
+from host.schemas import problems
 from host.types import Json, Tool
 
 MAX_ARGUMENT_BYTES = 20_000
@@ -41,10 +39,10 @@ def _members(value: Mapping[str, Json] | Sequence[Json]) -> Sequence[Json]:
 
 
 def invalid_arguments(tool: Tool, arguments: Mapping[str, Json]) -> str:
-    """What breaks the tool's own input schema, in words; no reference that leaves the schema is ever followed."""
-    errors = Draft202012Validator(dict(tool.schema), registry=Registry()).iter_errors(dict(arguments))
-    words = "; ".join(error.message for error in errors)
-    strange = [name for name in arguments if name not in tool.schema.get("properties", {})]
+    """What breaks the tool's own input schema, in words without the values; "" when nothing does."""
+    words = "; ".join(str(problem) for problem in problems(arguments, tool.schema))
+    known = tool.schema.get("properties")
+    strange = [name for name in arguments if name not in (known if isinstance(known, Mapping) else {})]
     return words or (f"there is no parameter {strange[0]!r}" if strange else "")
 
 

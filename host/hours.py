@@ -16,6 +16,8 @@ from host.config import HoursConfig
 HALF, FOUR_FIFTHS = 0.5, 0.8
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MIDNIGHT = 24 * 60
+#: Read from disk at the first use of a zone; `HoursConfig` does that for the configured one when the settings are read.
+_UTC = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Hours:
     def of(cls, config: HoursConfig | None) -> Hours:
         """The configured hours; None means round the clock."""
         if config is None:
-            return cls(ZoneInfo("UTC"), frozenset(range(7)), 0, _MIDNIGHT)
+            return cls(_UTC, frozenset(range(7)), 0, _MIDNIGHT)
         days = frozenset(_DAYS.index(day) for day in config.days)
         return cls(ZoneInfo(config.zone), days, _minutes(config.start), _minutes(config.end))
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from referencing.exceptions import Unresolvable
 
-from host.checks import invalid_arguments
 from host.forms import InputRequest, read_requests
-from host.types import Tool
 
 KINDS: dict[str, Any] = {
     "name": {"type": "string", "minLength": 1, "maxLength": 40},
@@ -103,25 +98,3 @@ def test_one_bad_request_among_several_refuses_them_all() -> None:
     both = pending({"release": {"type": "boolean"}})
     both["inputRequests"]["b"] = pending({"pin": {"type": "string"}})["inputRequests"]["a"]
     assert isinstance(read_requests(both), str)
-
-
-class _Schemas(BaseHTTPRequestHandler):
-    """Answers every address with a schema that takes everything."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-
-@pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])
-def test_no_address_that_a_schema_names_is_asked(key: str) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Schemas) as server:
-        threading.Thread(target=server.serve_forever).start()
-        schema = {"type": "object", "properties": {"x": {key: f"http://127.0.0.1:{server.server_port}/schema"}}}
-        tool = Tool("far.act", "far", "act", "", schema, schema, "d", "read")
-        try:
-            with pytest.raises(Unresolvable):
-                invalid_arguments(tool, {"x": "y"})
-        finally:
-            server.shutdown()
