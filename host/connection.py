@@ -1,83 +1,72 @@
-"""One server's logical connection and the task that owns it: probe, memory, death, return (spec H1-H4).
+"""One server's logical connection and the task that owns it: death, return, and every request (spec H1-H5).
 
-Stands between `sessions` (all servers) and `transports` (bytes). Refuses to know other servers, pins and policies.
+Stands between `sessions` (all servers) and `tap`, `transports` (messages, bytes). Refuses to know other servers, pins, policies.
 
     down ──► connecting ──► connected ──► (lost) connecting …   a failed attempt goes down and is retried with back-off
 """
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
-from hashlib import sha256
-from typing import Any, Protocol, TypeVar
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
+from typing import Any, TypeVar
 
 import anyio
+import httpx2
 from anyio.abc import TaskGroup
 from mcp import Client, MCPError, types
 from mcp.client.caching import CacheConfig, InMemoryResponseCacheStore
 from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
-from mcp.types import CONNECTION_CLOSED, UNSUPPORTED_PROTOCOL_VERSION
+from mcp.types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from host.config import ServerConfig
 from host.errors import BadResult, Gone, ServerError, TimedOut, Unavailable
-from host.replies import ANSWER, CONNECT, FOREIGN, MARK, MAX_TEXT, Mark, mapped, reply_of, root
-from host.transports import HttpClients, LastWords, Tap, Tokens, stdio
-from host.types import Json, ListedResource, ListedTool, ServerHealth, ServerReply
+from host.listings import Offer, offered, resources
+from host.midcall import CANCEL, AskDuring, Inbox, Patience
+from host.probes import AUTO, DiscoverMemory, Known, config_digest, misled
+from host.replies import ANSWER, CONNECT, FOREIGN, MARK, MAX_MESSAGE, MAX_TEXT, Mark, mapped, reply_of, root, url_consent
+from host.tap import Tap
+from host.tokens import SERVICE_SUBJECT, Tokens
+from host.transports import HttpClients, LastWords, stdio
+from host.types import ListedResource, ListedTool, NeedsInput, ServerHealth, ServerReply
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 30.0
 SHORT_LIFE, PROOF_SECONDS, LISTEN_SECONDS = 5.0, 3.0, 3.0
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
-MAX_PAGES = 100
+#: The SDK's own clock of a call: ours is shorter, and stands still while a person is asked.
+NEVER = 10.0**9
 CONNECTING: tuple[type[Exception], ...] = (*FOREIGN, ServerError)
-AUTO: dict[str, Any] = {"mode": "auto"}
-PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-SERVICE_SUBJECT = "service"
 T = TypeVar("T")
 _ANSWER: TypeAdapter[ANSWER] = TypeAdapter(ANSWER)
 _ME = types.Implementation(name="deskhand", version="0.1.0")
-
-LegacyElicit = Callable[[str, Mapping[str, Json]], Awaitable[Mapping[str, Json]]]
-
-
-class DiscoverMemory(Protocol):
-    """What a probe learned, kept over restarts (spec H2). Implemented by `host.store`."""
-
-    async def load_discovered(self, prefix: str, config_digest: str) -> str | None:
-        """JSON of a DiscoverResult, or {"protocol": "2025-11-25", "claims": …} for a server of the older handshake."""
-        ...
-
-    async def save_discovered(self, prefix: str, config_digest: str, value: str | None) -> None:
-        """None forgets."""
-        ...
 
 
 class Connection:
     """One server's logical connection and the task that owns it. A stdio server's Client lives in that task; an HTTP server
     gets a fresh Client for each request, since one transport error kills a whole Client, and the task only watches."""
 
-    def __init__(self, prefix: str, config: ServerConfig, memory: DiscoverMemory, elicit: LegacyElicit) -> None:
+    def __init__(self, prefix: str, config: ServerConfig, memory: DiscoverMemory) -> None:
         self.prefix, self.config = prefix, config
-        self.generation = self.changes = 0
-        self._memory, self._elicit_hook = memory, elicit
-        self._digest = config_digest(config)
+        #: `process` is drawn anew with each child, 0 without one (spec H13); `changes` rises with every `list_changed` noted.
+        self.process = self.generation = self.changes = 0
+        self._known = Known(prefix, memory, config_digest(config))
         self._state, self._why, self._claims, self._protocol = "down", "not started yet", "", ""
         self._restarts, self._words = 0, ""
-        self._known: dict[str, Any] = {}  # mode and prior_discover of the current connection
         self._client: tuple[Client, Tap] | None = None
-        self._met: tuple[int, tuple[ListedTool, ...]] | None = None  # the first listing, with `changes` as of then
-        self._schemas: dict[str, Mapping[str, Json] | None] = {}
-        self._mirrors_headers = False
-        self._cache = InMemoryResponseCacheStore()
+        self._offer = Offer()
+        self._met: int | None = None  # `changes` as of the listing made while connecting, until it is handed out
+        self._cache, self._numbers = InMemoryResponseCacheStore(), count(1)
         self._http, self._tokens = HttpClients(), Tokens(prefix, config)
+        self._one, self._inbox = anyio.Lock(), None  # type: anyio.Lock, Inbox | None
         self._started = False
         self._ended, self._turned, self._doubted = anyio.Event(), anyio.Event(), anyio.Event()
         self._stop, self._done = anyio.Event(), anyio.Event()
@@ -90,6 +79,10 @@ class Connection:
         """For people alone: a server's last words are in no log and come before no model (spec H16)."""
         why = f"{self._why}; its last words: {self._words}" if self._words and not self._connected() else self._why
         return ServerHealth(self.prefix, self._state, why, self._claims, self._protocol, self._restarts)
+
+    def asks_during_calls(self) -> bool:
+        """Whether what was last connected speaks a protocol of the handshake, and so asks while a call is open (spec H15)."""
+        return bool(self._protocol) and self._protocol not in MODERN_PROTOCOL_VERSIONS
 
     # The owner task
 
@@ -142,41 +135,32 @@ class Connection:
     async def _attempt(self) -> str:
         """Holds the connection until it ends; says why it did. What is remembered of the server is dropped when it misleads."""
         words, before = LastWords(), self.generation
-        for modes in (await self._modes(), AUTO):
+        for modes in (await self._known.recalled(), AUTO):
             mark = Mark(CONNECT)
             MARK.set(mark)
             try:
-                await self._hold(modes, words)
+                await self._hold(modes, words, mark)
                 return "its connection ended"
             except CONNECTING as error:
                 failed = mapped(error, prefix=self.prefix, mark=mark)
-                if modes is AUTO or self.generation > before or not _misled(error):
+                if mark.status == 401:
+                    self._tokens.renewed(mark.token)
+                if modes is AUTO or self.generation > before or not misled(error):
                     self._words = words.line()
                     return str(failed)
-                await self._memory.save_discovered(self.prefix, self._digest, None)
-                log.info(
-                    "%s: what was known of it no longer holds (%s); it is asked anew", self.prefix, type(root(error)).__name__
-                )
+                await self._known.forget()
+                kind = type(root(error)).__name__
+                log.info("%s: what was known of it no longer holds (%s); it is asked anew", self.prefix, kind)
         return "it could not be asked anew"
 
-    async def _modes(self) -> dict[str, Any]:
-        kept = await self._memory.load_discovered(self.prefix, self._digest)
-        try:
-            if kept is None:
-                return AUTO
-            if "protocol" in json.loads(kept):
-                return {"mode": "legacy"}
-            prior = types.DiscoverResult.model_validate_json(kept, by_name=False)
-            mutual = [version for version in MODERN_PROTOCOL_VERSIONS if version in prior.supported_versions]
-            return {"mode": mutual[-1], "prior_discover": prior} if mutual else AUTO
-        except (ValueError, TypeError):
-            return AUTO
-
-    async def _hold(self, modes: dict[str, Any], words: LastWords) -> None:
+    async def _hold(self, modes: dict[str, Any], words: LastWords, mark: Mark) -> None:
         self._ended, self._doubted = anyio.Event(), anyio.Event()
         if self._stopping:
             return
-        opened = self._open_stdio(modes, words) if self.config.command else self._open_http(SERVICE_SUBJECT, modes, self._end)
+        if self.config.command:
+            opened = self._open_stdio(modes, words)
+        else:
+            opened = self._open_http(SERVICE_SUBJECT, modes, mark, ended=self._end)
         try:
             with anyio.fail_after(CONNECT_SECONDS) as scope:
                 async with opened as (client, tap), anyio.create_task_group() as tasks:
@@ -186,41 +170,27 @@ class Connection:
                         await heeded.wait()  # before the listing, so that no change falls in between
                     await self._meet(client, tap)
                     scope.deadline = float("inf")
-                    self._client = (client, tap) if self.config.command else None
+                    if self.config.command:
+                        self._client, self.process = (client, tap), secrets.randbits(48) or 1
                     self._turn("connected", "")
                     tasks.start_soon(self._prove, client)
                     await self._ended.wait()
                     tasks.cancel_scope.cancel()
         finally:
-            self._client = None
             self._end()
+            self._client, self._inbox = None, None
 
     async def _meet(self, client: Client, tap: Tap) -> None:
         """The first listing proves that the server is there; what it said of itself is remembered."""
-        listed = await self._listing(client, tap)
+        self._offer = await offered(client, tap)
         info = client.server_info
-        claims = f"{info.name} {info.version}".strip() if info else ""
-        discovered = client.session.discover_result
-        self._protocol, self._claims = client.protocol_version, claims
-        if discovered is not None:
-            self._known = {"mode": client.protocol_version, "prior_discover": discovered}
-            value = discovered.model_dump_json(by_alias=True)
-        else:
-            self._known = {"mode": "legacy"}
-            value = json.dumps({"protocol": client.protocol_version, "claims": claims})
-        await self._remember(value)
+        self._claims = f"{info.name} {info.version}".strip() if info else ""
+        self._protocol = client.protocol_version
+        await self._known.learn(client, self._claims)
         self.generation += 1
         self.changes += 1
-        self._met, self._words = (self.changes, listed), ""
-        log.info("%s: connected, %s, %d tools listed", self.prefix, self._protocol, len(listed))
-
-    async def _remember(self, value: str) -> None:
-        """An older server that changed its name or version is forgotten, so that it is asked once more what it speaks."""
-        kept = await self._memory.load_discovered(self.prefix, self._digest)
-        if kept == value:
-            return
-        changed_legacy = kept is not None and self._known["mode"] == "legacy"
-        await self._memory.save_discovered(self.prefix, self._digest, None if changed_legacy else value)
+        self._met, self._words = self.changes, ""
+        log.info("%s: connected, %s, %d tools listed", self.prefix, self._protocol, len(self._offer.tools))
 
     async def _listen(self, client: Client, heeded: anyio.Event) -> None:
         """Notes `list_changed` of a 2026 server; an older one pushes it to the message handler. `heeded` is set once it listens,
@@ -242,7 +212,7 @@ class Connection:
             heeded.set()
 
     async def _prove(self, client: Client) -> None:
-        """After a call without any sign of life: a child that can't even list its tools is ended and started again."""
+        """After a call that got no answer in time: a child that can't even list its tools is ended and started again."""
         while True:
             await self._doubted.wait()
             self._doubted = anyio.Event()
@@ -256,6 +226,7 @@ class Connection:
 
     def _end(self) -> None:
         self._ended.set()
+        self.process = 0
         if self._connected():
             self._turn("connecting", "its connection ended")
 
@@ -269,124 +240,198 @@ class Connection:
 
     # Clients
 
-    def _new_client(self, tap: Tap, modes: dict[str, Any], partition: str) -> Client:
+    @asynccontextmanager
+    async def _open_stdio(self, modes: dict[str, Any], words: LastWords) -> AsyncIterator[tuple[Client, Tap]]:
+        async def elicit(_context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+            return await _answer(self._inbox, params)
+
+        tap = Tap(stdio(self.config, words), self._end, self._numbers)
+        async with self._new_client(tap, modes, elicit, "stdio") as client:
+            yield client, tap
+
+    @asynccontextmanager
+    async def _open_http(
+        self,
+        subject: str,
+        modes: dict[str, Any],
+        mark: Mark,
+        inbox: Inbox | None = None,
+        ended: Callable[[], None] = lambda: None,
+    ) -> AsyncIterator[tuple[Client, Tap]]:
+        async def elicit(_context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+            return await _answer(inbox, params)
+
+        mark.token = token = await self._tokens.token(subject)
+        async with self._http.using(self._tokens.principal(subject), token) as http:
+            transport = streamable_http_client(self.config.url, http_client=http, max_sse_event_size=MAX_MESSAGE)
+            tap = Tap(transport, ended, self._numbers)
+            async with self._new_client(tap, modes, elicit, self._tokens.partition(token)) as client:
+                yield client, tap
+
+    def _new_client(self, tap: Tap, modes: dict[str, Any], elicit: Any, partition: str) -> Client:
         return Client(
             tap,
             client_info=_ME,
-            elicitation_callback=self._elicit,
+            elicitation_callback=elicit,
             message_handler=self._note,
             cache=CacheConfig(store=self._cache, partition=partition, target_id=self.prefix),
             read_timeout_seconds=CONNECT_SECONDS,
             **modes,
         )
 
-    @asynccontextmanager
-    async def _open_stdio(self, modes: dict[str, Any], words: LastWords) -> AsyncIterator[tuple[Client, Tap]]:
-        tap = Tap(stdio(self.config, words), self._end)
-        async with self._new_client(tap, modes, "stdio") as client:
-            yield client, tap
-
-    @asynccontextmanager
-    async def _open_http(
-        self, subject: str, modes: dict[str, Any], ended: Callable[[], None] = lambda: None
-    ) -> AsyncIterator[tuple[Client, Tap]]:
-        token = await self._tokens.token(subject)
-        tap = Tap(streamable_http_client(self.config.url, http_client=self._http.get(token)), ended)
-        async with self._new_client(tap, modes, sha256(token.encode()).hexdigest()) as client:
-            yield client, tap
-
-    @asynccontextmanager
-    async def _using(self, subject: str) -> AsyncIterator[tuple[Client, Tap]]:
-        """A connected client for one request. Waits for a connection that is being made; raises Unavailable when down."""
-        await self.settled()
-        if not self._connected():
-            raise Unavailable(f"{self.prefix} is down: {self._why}")
-        if self.config.command:
-            if self._client is None:
-                raise Unavailable(f"{self.prefix} has just gone away")
-            yield self._client
-        else:
-            async with self._open_http(subject, self._known) as opened:
-                yield opened
-
-    async def _elicit(
-        self,
-        context: ClientRequestContext,  # noqa: ARG002  the SDK passes it by name
-        params: types.ElicitRequestParams,
-    ) -> types.ElicitResult:
-        asked = params.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return types.ElicitResult.model_validate(await self._elicit_hook(self.prefix, asked))
-
     async def _note(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self.changes += 1
 
+    @asynccontextmanager
+    async def _using(
+        self, subject: str, mark: Mark, patience: Patience, inbox: Inbox | None
+    ) -> AsyncIterator[tuple[Client, Tap]]:
+        """A connected client for one request. Waits for a connection that is being made; raises Unavailable when down."""
+        await self._ready()
+        async with AsyncExitStack() as stack:
+            if self.config.url:
+                yield await stack.enter_async_context(self._open_http(subject, self._known.modes, mark, inbox))
+                return
+            if mark.method == "tools/call" and self.asks_during_calls():
+                await stack.enter_async_context(self._alone(patience, inbox))
+            if self._client is None:
+                raise Unavailable(f"{self.prefix} has just gone away")
+            yield self._client
+
+    async def _ready(self) -> None:
+        await self.settled()
+        if not self._connected():
+            raise Unavailable(f"{self.prefix} is down: {self._why}")
+
+    @asynccontextmanager
+    async def _alone(self, patience: Patience, inbox: Inbox | None) -> AsyncIterator[None]:
+        """One call at a time: nothing in a question of an older server on stdio says which call it belongs to (spec H15)."""
+        with patience.paused():
+            try:
+                with anyio.fail_after(patience.seconds):
+                    await self._one.acquire()
+            except TimeoutError:
+                open_ = "a question of an earlier call" if self._inbox and self._inbox.asked else "an earlier call"
+                raise Unavailable(f"{self.prefix} is busy: {open_} is open") from None
+        try:
+            await self._ready()
+            if inbox is not None and self._client is not None and self._client[1].abandoned:
+                await self._renewed(patience)
+            self._inbox = inbox
+            yield
+        finally:
+            self._inbox = None
+            self._one.release()
+
+    async def _renewed(self, patience: Patience) -> None:
+        """A call that was given up may still ask: its question would be taken for one of the next call, so that one gets a new
+        connection."""
+        log.info("%s: started again, a call that was given up might still ask", self.prefix)
+        with patience.paused(), anyio.fail_after(CONNECT_SECONDS):
+            self._end()
+            await self._ready()
+
     # Requests
 
-    async def call(self, parameters: types.CallToolRequestParams, subject: str, timeout: float) -> ServerReply:
-        async def send(client: Client, _tap: Tap) -> ANSWER:
-            if self._mirrors_headers and self.config.url:
-                await client.list_tools()  # through the cache: a fresh client learns Mcp-Param headers from a listing alone
-            return await client.session.send_request(types.CallToolRequest(params=parameters), _ANSWER)
+    async def call(
+        self, parameters: types.CallToolRequestParams, subject: str, timeout: float, ask: AskDuring | None = None
+    ) -> ServerReply:
+        """`ask` runs in the caller's task group, and never outlives the call. What it raises ends the call and leaves here."""
+        patience = Patience(timeout)
+        if ask is None:
+            return await self._call(parameters, subject, patience, None)
+        try:
+            with Inbox(ask, patience) as inbox:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(inbox.serve)
+                    reply = await self._call(parameters, subject, patience, inbox)
+                    tasks.cancel_scope.cancel()
+        except ExceptionGroup as group:
+            raise _most_telling(group) from None
+        return reply
 
-        result = await self._ask(send, Mark("tools/call"), timeout, subject, parameters.request_state is not None)
-        return reply_of(result, prefix=self.prefix, output_schema=self._schemas.get(parameters.name))
+    async def _call(
+        self, parameters: types.CallToolRequestParams, subject: str, patience: Patience, inbox: Inbox | None
+    ) -> ServerReply:
+        async def send(client: Client, _tap: Tap) -> ANSWER | NeedsInput:
+            if self._offer.mirrors_headers and self.config.url:
+                await client.list_tools()  # through the cache: a fresh client learns Mcp-Param headers from a listing alone
+            try:
+                return await client.session.send_request(types.CallToolRequest(params=parameters), _ANSWER, NEVER)
+            except MCPError as error:
+                asked = url_consent(error) if client.protocol_version not in MODERN_PROTOCOL_VERSIONS else None
+                if asked is None:
+                    raise
+                return asked
+
+        result = await self._ask(send, Mark("tools/call"), patience, subject, parameters.request_state is not None, inbox)
+        if isinstance(result, NeedsInput):
+            return result
+        return reply_of(result, prefix=self.prefix, output_schema=self._offer.output_schemas.get(parameters.name))
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
         """The listing made while connecting is handed out once, if nothing changed since: what is met is what is pinned."""
         met, self._met = self._met, None
-        if met is not None and met[0] == self.changes and self._connected():
-            return met[1]
-        return await self._ask(self._listing, Mark("tools/list"), CONNECT_SECONDS)
+        if met != self.changes or not self._connected():
+            self._offer = await self._ask(offered, Mark("tools/list"), Patience(CONNECT_SECONDS))
+        return self._offer.tools
 
     async def list_resources(self) -> tuple[ListedResource, ...]:
-        return await self._ask(_resources, Mark("resources/list"), CONNECT_SECONDS)
+        return await self._ask(resources, Mark("resources/list"), Patience(CONNECT_SECONDS))
 
     async def read_resource(self, uri: str) -> str:
         async def read(client: Client, _tap: Tap) -> types.ReadResourceResult:
             return await client.read_resource(uri)
 
-        result = await self._ask(read, Mark("resources/read"), self.config.timeout_seconds)
+        result = await self._ask(read, Mark("resources/read"), Patience(self.config.timeout_seconds))
         texts = [content.text for content in result.contents if isinstance(content, types.TextResourceContents)]
         if not texts or sum(map(len, texts)) > MAX_TEXT:
             raise BadResult(f"{self.prefix}: {uri} holds no text, or more than {MAX_TEXT:,} characters")
         return "\n".join(texts)
 
-    async def _listing(self, client: Client, tap: Tap) -> tuple[ListedTool, ...]:
-        tap.begin_listing()
-        kept: list[types.Tool] = []
-        cursor: str | None = None
-        for _page in range(MAX_PAGES):
-            page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-            kept += page.tools
-            cursor = page.next_cursor
-            if not cursor:
-                break
-        self._schemas = {tool.name: tool.output_schema for tool in kept}
-        self._mirrors_headers = any("x-mcp-header" in json.dumps(tool.input_schema) for tool in kept)
-        return (*map(_listed, kept), *_left_out(kept, tap))
-
     async def _ask(
         self,
         send: Callable[[Client, Tap], Awaitable[T]],
         mark: Mark,
-        timeout: float,
+        patience: Patience,
         subject: str = SERVICE_SUBJECT,
         state_given: bool = False,
+        inbox: Inbox | None = None,
     ) -> T:
-        """One request, bounded as a whole: the SDK's own clock starts only after the write. Raises ServerError alone."""
+        """One request. After a 401 it is sent once more where a fresh token can be had: the door-keeper's, it did not run."""
+        try:
+            return await self._once(send, mark, patience, subject, state_given, inbox)
+        except Unavailable:
+            if mark.status != 401 or not self._tokens.renewed(mark.token):
+                raise
+        return await self._once(send, Mark(mark.method), patience, subject, state_given, inbox)
+
+    async def _once(
+        self,
+        send: Callable[[Client, Tap], Awaitable[T]],
+        mark: Mark,
+        patience: Patience,
+        subject: str,
+        state_given: bool,
+        inbox: Inbox | None,
+    ) -> T:
+        """Bounded as a whole: the SDK's own clock starts only after the write. Raises ServerError alone."""
         got: list[T] = []
-        heard = -1
+        tap: Tap | None = None
         token = MARK.set(mark)
         try:
-            with anyio.fail_after(timeout):
-                async with self._using(subject) as (client, tap):
-                    heard = tap.heard
-                    got.append(await send(client, tap))
+            with patience.running():
+                async with self._using(subject, mark, patience, inbox) as (client, tap):
+                    before = tap.unreadable
+                    try:
+                        got.append(await send(client, tap))
+                    finally:
+                        mark.noise = tap.unreadable > before
         except FOREIGN as error:
             if not got:  # with an answer in hand, a connection that closes badly is no matter
                 failed = mapped(error, prefix=self.prefix, mark=mark, state_given=state_given)
-                await self._after(failed, error, mark, heard)
+                await self._after(failed, error, mark)
                 raise failed from None
         finally:
             MARK.reset(token)
@@ -394,63 +439,31 @@ class Connection:
             raise Gone(f"the connection to {self.prefix} was lost during the call")
         return got[0]
 
-    async def _after(self, failed: ServerError, error: BaseException, mark: Mark, heard: int) -> None:
+    async def _after(self, failed: ServerError, error: BaseException, mark: Mark) -> None:
         """What a failure says about the connection: a mute child is ended, a lost HTTP server is looked for again."""
         cause = root(error)
         if isinstance(cause, MCPError) and cause.code == UNSUPPORTED_PROTOCOL_VERSION:
-            await self._memory.save_discovered(self.prefix, self._digest, None)
+            await self._known.forget()
             self._end()
-        elif isinstance(failed, TimedOut) and self._client is not None and self._client[1].heard == heard:
+        elif isinstance(failed, TimedOut):
             self._doubted.set()
-        elif isinstance(failed, Gone | Unavailable) and mark.status is None and self.config.url:
+        elif isinstance(failed, Gone | Unavailable) and self.config.url and _unheard(cause, mark):
             self._end()
 
 
-def config_digest(config: ServerConfig) -> str:
-    """Over what decides which server is met: a changed one is asked anew what it speaks (spec H2)."""
-    reached = config.model_dump(mode="json", include={"command", "url", "env", "oauth", "token_env", "token_file"})
-    return sha256(json.dumps(reached, sort_keys=True).encode()).hexdigest()
+def _unheard(cause: BaseException, mark: Mark) -> bool:
+    """Nothing came back over HTTP, and the request isn't one that was never sent for want of a token."""
+    return mark.status is None and (mark.sent or isinstance(cause, httpx2.TransportError))
 
 
-def _misled(error: BaseException) -> bool:
-    """Whether a failure may come from a wrong memory of the server, rather than from its absence."""
-    cause = root(error)
-    if isinstance(cause, MCPError):
-        return cause.code != CONNECTION_CLOSED
-    return isinstance(cause, ValidationError | RuntimeError | TimeoutError)
+async def _answer(inbox: Inbox | None, params: types.ElicitRequestParams) -> types.ElicitResult:
+    asked = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return types.ElicitResult.model_validate(CANCEL if inbox is None else await inbox.put(asked))
 
 
-def _listed(tool: types.Tool) -> ListedTool:
-    whole = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    task = (whole.get("execution") or {}).get("taskSupport")
-    dropped = "it can only run as a task, which is not supported" if task == "required" else ""
-    return ListedTool(name=tool.name, definition={key: whole[key] for key in PINNED if key in whole}, dropped=dropped)
-
-
-def _left_out(kept: list[types.Tool], tap: Tap) -> Iterator[ListedTool]:
-    for name, why in tap.dropped.items():
-        yield ListedTool(name=name, definition={}, dropped=why)
-    names = {tool.name for tool in kept}
-    for name in tap.listed:
-        if name not in names:
-            yield ListedTool(name=name, definition={}, dropped="its x-mcp-header mark is not valid")
-
-
-async def _resources(client: Client, _tap: Tap) -> tuple[ListedResource, ...]:
-    if client.server_capabilities.resources is None:
-        return ()
-    found: list[types.Resource] = []
-    cursor: str | None = None
-    for _page in range(MAX_PAGES):
-        page = await client.list_resources(cursor=cursor)
-        found += page.resources
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    return tuple(_resource(resource) for resource in found)
-
-
-def _resource(resource: types.Resource) -> ListedResource:
-    notes = resource.annotations
-    audience = tuple(notes.audience or ()) if notes else ()
-    return ListedResource(uri=resource.uri, name=resource.name, audience=audience, priority=notes.priority if notes else None)
+def _most_telling(group: ExceptionGroup[Exception]) -> Exception:
+    """What the caller's own `ask` raised comes before what became of the call for it."""
+    found: list[Exception] = []
+    for error in group.exceptions:
+        found.append(_most_telling(error) if isinstance(error, ExceptionGroup) else error)
+    return next((error for error in found if not isinstance(error, ServerError)), found[0])

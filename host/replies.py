@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 import httpx2
 from jsonschema.exceptions import SchemaError, best_match
 from jsonschema.validators import validator_for
-from mcp import MCPError, types
+from mcp import MCPError, UrlElicitationRequiredError, types
 from mcp.types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -23,7 +23,9 @@ from mcp.types import (
     PARSE_ERROR,
     REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
+    URL_ELICITATION_REQUIRED,
 )
+from pydantic import ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -32,6 +34,10 @@ from host.types import Finished, Json, NeedsInput, ServerReply
 
 MAX_TEXT = 200_000
 MAX_WORDS = 500
+#: The most bytes of one message that are ever kept: it is bounded before it is parsed.
+MAX_MESSAGE = 4 * 1024 * 1024
+TOO_LONG = f"answered with more than {MAX_MESSAGE // 1024 // 1024} MiB"
+GARBLED = "answered with a message that can't be read"
 
 #: Everything that the SDK, its HTTP client and the operating system may raise at a request. Cancellation is not in it.
 FOREIGN: tuple[type[Exception], ...] = (
@@ -61,6 +67,8 @@ _TURNED_AWAY = {
 }
 #: Texts that the SDK's transport makes itself when an answer can't be used.
 _MADE_BY_TRANSPORT = ("Unexpected content type", "server answered a request with 202", "Failed to parse", "SSE stream failed")
+#: What the tap, the bounded HTTP body and the SDK's event stream say of a message that was too long.
+_TOO_LONG_TEXTS = (TOO_LONG, f"exceeded the {MAX_MESSAGE} byte limit")
 
 
 #: The method of a mark that follows no request: the connection itself is being made.
@@ -69,14 +77,29 @@ CONNECT = "connect"
 
 @dataclass(slots=True)
 class Mark:
-    """Follows one request through the SDK: whether it was handed to the transport, and the HTTP status that came back."""
+    """Follows one request through the SDK: whether it was handed to the transport, with which token, and the HTTP status that
+    came back; and whether messages came meanwhile that could not be read."""
 
     method: str
     sent: bool = False
     status: int | None = None
+    token: str = field(default="", repr=False)
+    noise: bool = False
 
 
 MARK: ContextVar[Mark | None] = ContextVar("deskhand_mark", default=None)
+
+
+class Unreadable(Exception):
+    """A message that was not, or could not be, read. `request_id`: what it seems to answer; None when that can't be told."""
+
+    def __init__(self, words: str, request_id: int | None) -> None:
+        super().__init__(words)
+        self.request_id = request_id
+
+    @property
+    def too_long(self) -> bool:
+        return str(self) == TOO_LONG
 
 
 def leaves(error: BaseException) -> Iterable[BaseException]:
@@ -110,14 +133,20 @@ def mapped(error: BaseException, *, prefix: str, mark: Mark, state_given: bool =
         words = f"{prefix} can't be started" if mark.method == CONNECT else f"nothing was sent to {prefix}"
         return Unavailable(f"{words} ({type(cause).__name__}); {_advice(cause)}")
     if isinstance(cause, TimeoutError | httpx2.TimeoutException):
-        return TimedOut(f"{prefix} gave no answer in time")
+        return _timed_out(prefix, mark)
     if isinstance(cause, ValueError | RuntimeError | TypeError | LookupError | AttributeError | AssertionError):
         return BadResult(f"{prefix} answered with something that can't be read ({type(cause).__name__})")
     return Gone(f"the connection to {prefix} was lost during the call ({type(cause).__name__})")
 
 
+def _timed_out(prefix: str, mark: Mark) -> TimedOut:
+    return TimedOut(f"{prefix} gave no answer in time" + ("; what it sent could not be read" if mark.noise else ""))
+
+
 def _answered(cause: MCPError, prefix: str, mark: Mark, state_given: bool) -> ServerError:
     match cause.code:
+        case code if code in (PARSE_ERROR, CONNECTION_CLOSED) and any(text in cause.message for text in _TOO_LONG_TEXTS):
+            return BadResult(f"{prefix} {TOO_LONG}; nothing of it was read")
         case _ if cause.message.startswith(_MADE_BY_TRANSPORT) or cause.code == PARSE_ERROR:
             return BadResult(f"{prefix} answered with something that can't be read (code {cause.code})")
         case _ if mark.status is not None and mark.status >= 300 and cause.message in _STATUS_TEXTS:
@@ -128,7 +157,7 @@ def _answered(cause: MCPError, prefix: str, mark: Mark, state_given: bool) -> Se
             words = f"the connection to {prefix} was lost"
             return Gone(f"{words} during the call") if mark.sent else Unavailable(f"{words} before the call was sent")
         case code if code == REQUEST_TIMEOUT:
-            return TimedOut(f"{prefix} gave no answer in time")
+            return _timed_out(prefix, mark)
         case code if code == UNSUPPORTED_PROTOCOL_VERSION:
             return Unavailable(f"{prefix} no longer speaks the protocol version it spoke; it is asked anew")
         case code if code == INVALID_PARAMS and (state_given or _reason(cause) == "invalid_request_state"):
@@ -186,6 +215,25 @@ def reply_of(result: ANSWER, *, prefix: str, output_schema: Mapping[str, Json] |
     if output_schema is not None:
         _check(result, prefix, output_schema)
     return Finished(text=text, data=result.structured_content, is_error=False)
+
+
+def url_consent(error: MCPError) -> NeedsInput | None:
+    """-32042 of a 2025-11-25 server: addresses to be opened before the call can run, in the shape of an input request. `retry`
+    says that the call did not run and is sent anew, without answers. None when it is another error, or holds no addresses."""
+    if error.code != URL_ELICITATION_REQUIRED:
+        return None
+    try:
+        asked = UrlElicitationRequiredError.from_error(error.error).elicitations
+    except (ValidationError, TypeError, AttributeError):
+        return None
+    requests = {
+        f"url-{number}": {
+            "method": "elicitation/create",
+            "params": params.model_dump(mode="json", by_alias=True, exclude_none=True),
+        }
+        for number, params in enumerate(asked, 1)
+    }
+    return NeedsInput(pending={"inputRequests": requests, "retry": True}) if requests else None
 
 
 def block_text(block: types.ContentBlock) -> str:

@@ -1,8 +1,7 @@
 """MCP servers as the host sees them: all connections, one call path (spec H1-H5, H12, H15).
 
 Everything the host sends to a server leaves here; `dispatch` alone decides that it may. Refuses to know names as the model
-sees them, policies, tickets and people. Behind it stand `connection` (one server and its owner task), `transports` (bytes) and
-`replies` (answers and errors).
+sees them, policies, tickets and people. Behind it stands `connection`: one server, its owner task and what that is made of.
 """
 
 from __future__ import annotations
@@ -18,28 +17,24 @@ from mcp import types
 from pydantic import TypeAdapter
 
 from host.config import ServerConfig
-from host.connection import Connection, DiscoverMemory, LegacyElicit
+from host.connection import Connection
 from host.errors import Gone, NotFound, Unavailable
+from host.midcall import AskDuring
+from host.probes import DiscoverMemory
 from host.types import Json, ListedResource, ListedTool, ServerHealth, ServerReply
 
-__all__ = ["DiscoverMemory", "LegacyElicit", "Sessions", "cancel_legacy"]
+__all__ = ["AskDuring", "DiscoverMemory", "Sessions"]
 
 _RESPONSES: TypeAdapter[types.InputResponses] = TypeAdapter(types.InputResponses)
 #: Libraries whose own log lines may hold messages, results or secrets (spec H16).
 _TALKATIVE = ("mcp", "client", "httpx2", "httpcore2")
 
 
-async def cancel_legacy(_prefix: str, _params: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A 2025 server's question during a call is not accepted or declined for anybody who never saw it (spec H20)."""
-    return {"action": "cancel"}
-
-
 class Sessions:
-    """All servers' connections; an async context manager. `legacy_elicit` answers a 2025 server's question during a call."""
+    """All servers' connections; an async context manager."""
 
     def __init__(self, servers: Mapping[str, ServerConfig], memory: DiscoverMemory) -> None:
-        self.legacy_elicit: LegacyElicit = cancel_legacy
-        self._connections = {prefix: Connection(prefix, config, memory, self._elicit) for prefix, config in servers.items()}
+        self._connections = {prefix: Connection(prefix, config, memory) for prefix, config in servers.items()}
         self._tasks = anyio.create_task_group()
 
     async def __aenter__(self) -> Self:
@@ -88,11 +83,14 @@ class Sessions:
         responses: Mapping[str, Json] | None = None,
         state: str | None = None,
         retry_reads: bool = False,
+        ask: AskDuring | None = None,
     ) -> ServerReply:
         """One round of a tool call, as `subject`, `timeout` seconds at most. Only `dispatch` may call this (spec H8).
 
         `responses` and `state` answer the input request of an earlier round. `retry_reads` sends once more, under a new id,
-        after a lost connection. Raises ServerError alone; its branch says whether the call can have run.
+        after a lost connection. `ask` answers what a 2025 server asks while the call is open, which stops its clock; without
+        it the server gets `cancel`. Raises ServerError alone, besides what `ask` raises; its branch says whether the call can
+        have run. -32042 comes back as NeedsInput with "retry": the call did not run, and is sent anew without `responses`.
         """
         connection = self._at(prefix)
         _sendable(prefix, arguments, meta, responses)
@@ -103,15 +101,24 @@ class Sessions:
             request_state=state,
             _meta=types.RequestParamsMeta(**dict(meta)) if meta else None,  # type: ignore[typeddict-item]
         )
+        followed = Followed(ask) if ask is not None else None
         try:
-            return await connection.call(parameters, subject, timeout)
+            return await connection.call(parameters, subject, timeout, followed)
         except (Gone, Unavailable):
-            if not retry_reads:
+            if not retry_reads or (followed is not None and followed.asked):
                 raise
-        return await connection.call(parameters, subject, timeout)
+        return await connection.call(parameters, subject, timeout, followed)
 
     def health(self) -> tuple[ServerHealth, ...]:
         return tuple(connection.health() for connection in self._connections.values())
+
+    def process(self, prefix: str) -> int:
+        """Which process of the server is connected: drawn anew with each stdio child; 0 over HTTP, and without one (spec H13)."""
+        return self._at(prefix).process
+
+    def asks_during_calls(self, prefix: str) -> bool:
+        """Whether it speaks a protocol whose servers ask while a call is open; known once it was connected (spec H15)."""
+        return self._at(prefix).asks_during_calls()
 
     def generation(self, prefix: str) -> int:
         """Rises with every (re)connection; 0 before the first."""
@@ -126,8 +133,17 @@ class Sessions:
             raise NotFound(f"no server is configured as {prefix!r}; there are: {', '.join(self._connections)}")
         return self._connections[prefix]
 
-    async def _elicit(self, prefix: str, params: Mapping[str, Json]) -> Mapping[str, Json]:
-        return await self.legacy_elicit(prefix, params)
+
+class Followed:
+    """An `ask` that knows whether it was asked: a call with a person's answer in it is not sent a second time."""
+
+    def __init__(self, ask: AskDuring) -> None:
+        self._ask = ask
+        self.asked = False
+
+    async def __call__(self, params: Mapping[str, Json]) -> Mapping[str, Json]:
+        self.asked = True
+        return await self._ask(params)
 
 
 def _sendable(prefix: str, *values: object) -> None:

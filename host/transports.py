@@ -1,193 +1,38 @@
-"""How bytes reach a server: a stdio child, an HTTP client per token, and a tap that reads each message before the SDK does.
+"""How bytes reach a server: a child process on stdio, and HTTP clients of one principal each. What comes back is bounded here.
 
-Stands under `sessions`. Refuses to know reconnection, catalogues and calls. The SDK validates a whole answer at once, so that
-one bad tool loses a listing and one unknown block loses a result; the tap mends such answers first and says what it left out.
+Stands under `tap`. Refuses to know reconnection, catalogues and calls. The SDK's own stdio transport reads lines of any length
+and breaks off at invalid UTF-8, so this one takes its place; its way of ending a child is kept.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self, TextIO
+from typing import TextIO
 
 import anyio
 import httpx2
-from mcp import StdioServerParameters, types
-from mcp.client.stdio import stdio_client
+from anyio.abc import ByteReceiveStream, Process
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
-from mcp_types import methods
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
-from pydantic import TypeAdapter, ValidationError
+from mcp.types import jsonrpc_message_adapter
 
-from host.config import OAuthConfig, ServerConfig
-from host.errors import Unavailable
-from host.replies import CONNECT, MARK, outside_reference
-from host.types import Json
+from host.config import ServerConfig
+from host.replies import GARBLED, MARK, MAX_MESSAGE, TOO_LONG, Unreadable
 
-LISTINGS = {"tools/list": "tools", "resources/list": "resources"}
-_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-_BLOCK: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
+EXIT_SECONDS, KILL_SECONDS, FLUSH_SECONDS = 2.0, 2.0, 0.5
+#: A message that is still not at its end after this much of it ends the connection.
+MAX_SKIPPED = 64 * 1024 * 1024
+_ENDS = 200
+_ID_FIRST = re.compile(rb'^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
+_ID_LAST = re.compile(rb'[,{]\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$')
+_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 Item = SessionMessage | Exception
-Streams = tuple["TapReader", "TapWriter"]
-
-
-@dataclass(slots=True)
-class Tap:
-    """An MCP transport around another. `dropped` holds what the last listing lost, by name; `ended` is called at its end."""
-
-    inner: AbstractAsyncContextManager[tuple[object, object]]
-    ended: Callable[[], None] = lambda: None
-    dropped: dict[str, str] = field(default_factory=dict)
-    listed: list[str] = field(default_factory=list)
-    heard: int = 0
-    version: str = LATEST_HANDSHAKE_VERSION
-    _methods: dict[str | int, str] = field(default_factory=dict)
-
-    async def __aenter__(self) -> Streams:
-        read, write = await self.inner.__aenter__()
-        return TapReader(read, self), TapWriter(write, self)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self.inner.__aexit__(kind, error, trace)
-
-    def begin_listing(self) -> None:
-        self.dropped, self.listed = {}, []
-
-    def out(self, item: SessionMessage) -> None:
-        message = item.message
-        if not isinstance(message, types.JSONRPCRequest):
-            return
-        self._methods[message.id] = message.method
-        meta = (message.params or {}).get("_meta") or {}
-        self.version = meta.get(_VERSION_KEY, self.version)
-        mark = MARK.get()
-        if mark is not None and mark.method == message.method:
-            mark.sent = True
-
-    def back(self, item: Item) -> Item:
-        self.heard += 1
-        if isinstance(item, Exception) or not isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
-            return item
-        method = self._methods.pop(item.message.id, "") if item.message.id is not None else ""
-        if isinstance(item.message, types.JSONRPCResponse):
-            item.message.result = self._mended(method, item.message.result)
-        return item
-
-    def _mended(self, method: str, result: dict[str, Json]) -> dict[str, Json]:
-        if method == "initialize":
-            self.version = str(result.get("protocolVersion", self.version))
-        elif method in LISTINGS:
-            return self._mended_listing(method, LISTINGS[method], result)
-        elif method == "tools/call":
-            return mended_result(result)
-        return result
-
-    def _mended_listing(self, method: str, key: str, result: dict[str, Json]) -> dict[str, Json]:
-        items = result.get(key)
-        if not isinstance(items, list):
-            return result
-        kept = []
-        for number, item in enumerate(items):
-            if why := self._wrong(method, {**result, key: [item]}, item):
-                name = item.get("name") if isinstance(item, dict) else None
-                self.dropped[name if isinstance(name, str) else f"#{number + 1}"] = why
-            else:
-                kept.append(item)
-                self.listed.append(str(item["name"]))
-        return {**result, key: kept}
-
-    def _wrong(self, method: str, alone: dict[str, Json], item: Json) -> str:
-        try:
-            with suppress(KeyError):
-                methods.validate_server_result(method, self.version, alone)
-            if method == "tools/list":
-                types.Tool.model_validate(item, by_name=False)
-        except ValidationError as error:
-            places = {".".join(str(part) for part in entry["loc"] if not str(part).isdigit()) for entry in error.errors()}
-            return f"its definition is not valid ({', '.join(sorted(places)[:3])})"
-        if method == "tools/list" and outside_reference({key: item.get(key) for key in ("inputSchema", "outputSchema")}):
-            return "its schema refers to another document"
-        return ""
-
-
-def mended_result(result: dict[str, Json]) -> dict[str, Json]:
-    """A tool's result with every content block of a kind we don't know replaced by a word about it."""
-    if result.get("resultType") == "input_required":
-        return result
-    if result.get("content") is None and "structuredContent" in result:
-        return {**result, "content": []}
-    content = result.get("content")
-    if not isinstance(content, list):
-        return result
-    return {**result, "content": [_mended_block(block) for block in content]}
-
-
-def _mended_block(block: Json) -> Json:
-    try:
-        _BLOCK.validate_python(block, by_name=False)
-    except ValidationError:
-        kind = block.get("type") if isinstance(block, dict) else None
-        return {"type": "text", "text": f"[a part of kind {str(kind)[:40]!r} that can't be shown]"}
-    return block
-
-
-class TapReader:
-    def __init__(self, inner: object, tap: Tap) -> None:
-        self._inner = inner
-        self._tap = tap
-
-    @property
-    def last_context(self) -> object:
-        return getattr(self._inner, "last_context", None)
-
-    async def receive(self) -> Item:
-        return self._tap.back(await self._inner.receive())  # type: ignore[attr-defined]
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()  # type: ignore[attr-defined]
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Item:
-        try:
-            return self._tap.back(await self._inner.__anext__())  # type: ignore[attr-defined]
-        except (StopAsyncIteration, anyio.ClosedResourceError):
-            self._tap.ended()
-            raise
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()  # type: ignore[attr-defined]
-        return self
-
-    async def __aexit__(self, *raised: object) -> bool | None:
-        return await self._inner.__aexit__(*raised)  # type: ignore[attr-defined,no-any-return]
-
-
-class TapWriter:
-    def __init__(self, inner: object, tap: Tap) -> None:
-        self._inner = inner
-        self._tap = tap
-
-    async def send(self, item: SessionMessage, /) -> None:
-        self._tap.out(item)  # before the send: one that is interrupted may still have arrived
-        await self._inner.send(item)  # type: ignore[attr-defined]
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()  # type: ignore[attr-defined]
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()  # type: ignore[attr-defined]
-        return self
-
-    async def __aexit__(self, *raised: object) -> bool | None:
-        return await self._inner.__aexit__(*raised)  # type: ignore[attr-defined,no-any-return]
 
 
 # stdio
@@ -212,17 +57,142 @@ class LastWords:
         return lines[-1][:300] if lines else ""
 
 
+@dataclass(slots=True)
+class Lines:
+    """Cuts a server's output into messages. A line over `limit` bytes is skipped as it comes, its two ends kept to tell whose
+    answer it was."""
+
+    limit: int = MAX_MESSAGE
+    _held: bytearray = field(default_factory=bytearray)
+    _head: bytes = b""
+    _skipped: int = 0
+
+    def feed(self, data: bytes) -> Iterator[Item]:
+        """The messages that end in `data`. Raises EndOfStream when a line has no end."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            if (item := self._line(end)) is not None:
+                yield item
+        self._hold(rest)
+        if self._skipped > MAX_SKIPPED:
+            raise anyio.EndOfStream
+
+    def _hold(self, part: bytes) -> None:
+        self._held += part
+        if len(self._held) > self.limit or self._skipped:
+            self._head = self._head or bytes(self._held[:_ENDS])
+            self._skipped += len(self._held)
+            del self._held[:-_ENDS]
+
+    def _line(self, end: bytes) -> Item | None:
+        self._hold(end)
+        line, head, skipped = bytes(self._held), self._head, self._skipped
+        self._held, self._head, self._skipped = bytearray(), b"", 0
+        if skipped:
+            return Unreadable(TOO_LONG, _answered(head, line))
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError:
+            return Unreadable(GARBLED, _answered(line[:_ENDS], line[-_ENDS:]))
+
+
+def _answered(head: bytes, tail: bytes) -> int | None:
+    """The id of the request that a message answers, told from its ends alone."""
+    found = _ID_FIRST.search(head) or _ID_LAST.search(tail)
+    return int(found[1]) if found else None
+
+
 @asynccontextmanager
-async def stdio(config: ServerConfig, words: LastWords) -> AsyncIterator[tuple[object, object]]:
-    """A child process with its standard error drained, so that it can neither block nor reach our own output."""
-    command, *arguments = config.command
-    parameters = StdioServerParameters(command=command, args=arguments, env=dict(config.env))
+async def stdio(
+    config: ServerConfig, words: LastWords
+) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Item], MemoryObjectSendStream[SessionMessage]]]:
+    """A child process with its standard error drained, so that it can neither block nor reach our own output.
+
+    Raises OSError when it can't be started.
+    """
     with _pipe() as (reading, writing):
-        async with anyio.create_task_group() as tasks, stdio_client(parameters, errlog=writing) as streams:
-            writing.close()
-            tasks.start_soon(words.drain, reading)
-            yield streams
-            tasks.cancel_scope.cancel()
+        process = await anyio.open_process(
+            list(config.command),
+            env=get_default_environment() | dict(config.env),
+            stderr=writing,
+            start_new_session=True,
+        )
+        came, read = anyio.create_memory_object_stream[Item](0)
+        write, going = anyio.create_memory_object_stream[SessionMessage](0)
+        flushed = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            try:
+                writing.close()
+                tasks.start_soon(words.drain, reading)
+                tasks.start_soon(_read, process, came)
+                tasks.start_soon(_write, process, going, came, flushed)
+                yield read, write
+            finally:
+                with anyio.CancelScope(shield=True):
+                    read.close()
+                    write.close()
+                    with anyio.move_on_after(FLUSH_SECONDS):
+                        await flushed.wait()
+                    await _end(process)
+                tasks.cancel_scope.cancel()
+
+
+async def _read(process: Process, came: MemoryObjectSendStream[Item]) -> None:
+    assert process.stdout
+    lines = Lines()
+    with came, suppress(anyio.EndOfStream, *_GONE):
+        while True:
+            for item in lines.feed(await process.stdout.receive()):
+                await came.send(item)
+    await _drained(process.stdout)
+
+
+async def _drained(output: ByteReceiveStream) -> None:
+    """A child that blocks on a full pipe can't end by itself."""
+    with suppress(anyio.EndOfStream, OSError, *_GONE):
+        while True:
+            await output.receive()
+
+
+async def _write(
+    process: Process,
+    going: MemoryObjectReceiveStream[SessionMessage],
+    came: MemoryObjectSendStream[Item],
+    flushed: anyio.Event,
+) -> None:
+    assert process.stdin
+    try:
+        with going:
+            async for item in going:
+                line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await process.stdin.send(line.encode() + b"\n")
+    except (OSError, *_GONE):
+        came.close()  # it may still live, but nothing reaches it: the connection has ended
+    finally:
+        flushed.set()
+
+
+async def _end(process: Process) -> None:
+    """Its input is closed; after two seconds its whole process group is told to end, then killed."""
+    assert process.stdin
+    assert process.stdout
+    with suppress(OSError, *_GONE):
+        await process.stdin.aclose()
+    if not await _exited(process, EXIT_SECONDS):
+        await terminate_posix_process_tree(process, KILL_SECONDS)
+        await _exited(process, KILL_SECONDS)
+    with suppress(OSError, *_GONE):
+        await process.stdout.aclose()
+
+
+async def _exited(process: Process, seconds: float) -> bool:
+    """By its return code: to wait for the process would be to wait for everyone who inherited its pipes too."""
+    with anyio.move_on_after(seconds):
+        while process.returncode is None:  # noqa: ASYNC110  there is no event to wait for
+            await anyio.sleep(0.01)
+    return process.returncode is not None
 
 
 @contextmanager
@@ -240,90 +210,87 @@ def _pipe() -> Iterator[tuple[int, TextIO]]:
 # HTTP
 
 
-async def _note_status(response: httpx2.Response) -> None:
+class BodyTooLong(httpx2.StreamError):
+    pass
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A response's body, at most MAX_MESSAGE bytes of it."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_MESSAGE
+        async for part in self._inner:
+            left -= len(part)
+            if left < 0:
+                raise BodyTooLong(TOO_LONG)
+            yield part
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Before anything of the body is read. A stream of events has no end of its own: the SDK bounds each event. An encoded body
+    was not asked for, and what it unpacks to can't be told."""
     mark = MARK.get()
-    if mark is not None and (mark.sent or mark.method == CONNECT):
+    if mark is not None and response.request.method == "POST":
         mark.status = response.status_code
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise BodyTooLong("answered with a packed body, which was not asked for")
+    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Bounded(response.stream)
+
+
+def http_client(token: str = "", **more: httpx2.Timeout) -> httpx2.AsyncClient:
+    """Bounded answers, no redirects. The read timeout only stands behind each call's own, which is shorter."""
+    headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    timeout = more.get("timeout", httpx2.Timeout(connect=10.0, read=3600.0, write=60.0, pool=10.0))
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_bound]})
+
+
+@dataclass(slots=True)
+class _Held:
+    token: str
+    client: httpx2.AsyncClient
+    users: int = 0
 
 
 @dataclass(slots=True)
 class HttpClients:
-    """One HTTP client per token, closed together. Its read timeout only stands behind each call's own, which is shorter."""
+    """One HTTP client per principal. Once its token is another one, the old client is closed as soon as nobody uses it."""
 
-    _clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)
+    _held: dict[str, _Held] = field(default_factory=dict)
+    _old: list[_Held] = field(default_factory=list)
 
-    def get(self, token: str) -> httpx2.AsyncClient:
-        if token not in self._clients:
-            headers = {"Authorization": f"Bearer {token}"} if token else {}
-            timeout = httpx2.Timeout(connect=10.0, read=3600.0, write=60.0, pool=10.0)
-            self._clients[token] = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_note_status]})
-        return self._clients[token]
+    def __len__(self) -> int:
+        return len(self._held) + len(self._old)
+
+    @asynccontextmanager
+    async def using(self, principal: str, token: str) -> AsyncIterator[httpx2.AsyncClient]:
+        held = self._held.get(principal)
+        if held is None or held.token != token:
+            if held is not None:
+                self._old.append(held)
+            held = self._held[principal] = _Held(token, http_client(token))
+        held.users += 1
+        try:
+            yield held.client
+        finally:
+            held.users -= 1
+            with anyio.CancelScope(shield=True):
+                await self._close_unused()
+
+    async def _close_unused(self) -> None:
+        unused = [held for held in self._old if not held.users]
+        self._old = [held for held in self._old if held.users]
+        for held in unused:
+            await held.client.aclose()
 
     async def aclose(self) -> None:
-        for client in self._clients.values():
-            await client.aclose()
-        self._clients.clear()
-
-
-@dataclass(slots=True)
-class Tokens:
-    """Which token acts for whom (spec H3). Files are read at each use, so that a changed token needs no restart."""
-
-    prefix: str
-    config: ServerConfig
-    _oauth: tuple[str, float] = ("", 0.0)
-
-    async def token(self, subject: str) -> str:
-        """Raises Unavailable when the configured place holds no token: never falls back to another person's."""
-        if self.config.staff_tokens_file:
-            staff = await self._staff()
-            if subject in staff:
-                return staff[subject]
-            if subject != "service":
-                raise Unavailable(f"{self.prefix} has no token for {subject}; add it to {self.config.staff_tokens_file}")
-        if self.config.oauth is not None:
-            return await self._fetched(self.config.oauth)
-        if self.config.token_env:
-            return self._from_environment(self.config.token_env)
-        if self.config.token_file:
-            return (await self._read(self.config.token_file)).strip()
-        return ""
-
-    def _from_environment(self, name: str) -> str:
-        value = os.environ.get(name, "")
-        if not value:
-            raise Unavailable(f"{self.prefix} has no token; set {name}")
-        return value
-
-    async def _read(self, path: str) -> str:
-        try:
-            return await anyio.Path(path).read_text()
-        except OSError as error:
-            raise Unavailable(f"{self.prefix} has no token; {path} can't be read ({type(error).__name__})") from None
-
-    async def _staff(self) -> Mapping[str, str]:
-        try:
-            held = json.loads(await self._read(self.config.staff_tokens_file))
-        except ValueError:
-            held = None
-        if not isinstance(held, dict) or not all(isinstance(value, str) for value in held.values()):
-            raise Unavailable(f'{self.config.staff_tokens_file} must be a JSON object like {{"staff-0007": "token"}}')
-        return held
-
-    async def _fetched(self, oauth: OAuthConfig) -> str:
-        token, until = self._oauth
-        if token and anyio.current_time() < until:
-            return token
-        form = {"grant_type": "client_credentials", **({"scope": oauth.scope} if oauth.scope else {})}
-        login = httpx2.BasicAuth(oauth.client_id, self._from_environment(oauth.secret_env))
-        try:
-            async with httpx2.AsyncClient(timeout=10.0) as client:
-                response = await client.post(oauth.token_url, data=form, auth=login)
-                response.raise_for_status()
-                answer = response.json()
-                token = str(answer["access_token"])
-                life = float(answer.get("expires_in", 300))
-        except (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise Unavailable(f"{self.prefix}: no token from {oauth.token_url} ({type(error).__name__})") from None
-        self._oauth = (token, anyio.current_time() + max(life - 60, life / 2))
-        return token
+        for held in (*self._held.values(), *self._old):
+            await held.client.aclose()
+        self._held, self._old = {}, []

@@ -17,7 +17,7 @@ CALL = "call"
 READ = "read_resource"
 #: Reserved name → who may reach for it besides its definition. The catalogue reads what stands in every prompt (spec H23).
 USERS = {CALL: {USED}, READ: {USED, "host/catalog.py"}}
-UNDER = {DEFINED, "host/connection.py", "host/transports.py", "host/replies.py"}
+UNDER = {DEFINED, "host/connection.py", "host/link.py", "host/tap.py", "host/transports.py", "host/replies.py"}
 #: The protocol's own ways to a call: only the sessions and what stands under them may name these, even as text.
 WIRE = {"call_tool", "send_request", "tools/call"}
 REACHING = {"getattr", "attrgetter", "methodcaller", "__getattribute__", "__getattr__", "getattr_static", "hasattr"}

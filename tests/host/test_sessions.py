@@ -20,8 +20,8 @@ from mcp_types.version import LATEST_MODERN_VERSION
 from pydantic import TypeAdapter, ValidationError
 
 from host.config import OAuthConfig, ServerConfig
-from host.connection import config_digest
 from host.errors import Answered, BadResult, Gone, NotFound, ServerError, StateRefused, TimedOut, Unavailable
+from host.probes import config_digest
 from host.replies import FOREIGN, Mark, mapped
 from host.sessions import Sessions
 from host.types import Finished, NeedsInput
@@ -302,15 +302,14 @@ async def test_a_server_that_breaks_off_may_have_run_the_call() -> None:
 async def test_a_2025_servers_question_is_cancelled_unless_somebody_takes_it_up() -> None:
     async with connected(old=child(RAW, RAW_ERA="2025")) as sessions:
         assert (await call(sessions, "old", "ask")).text == "cancel None"
-        asked: list[tuple[str, Any]] = []
+        asked: list[Any] = []
 
-        async def agree(prefix: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-            asked.append((prefix, params["message"]))
+        async def agree(params: Mapping[str, Any]) -> Mapping[str, Any]:
+            asked.append(params["message"])
             return {"action": "accept", "content": {"yes": True}}
 
-        sessions.legacy_elicit = agree
-        assert (await call(sessions, "old", "ask")).text == "accept {'yes': True}"
-        assert asked == [("old", "Sure?")]
+        assert (await call(sessions, "old", "ask", ask=agree)).text == "accept {'yes': True}"
+        assert asked == ["Sure?"]
 
 
 async def test_an_argument_that_is_no_json_never_reaches_the_connection() -> None:
