@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from bot.cli import ask, demo, model, queue, servers, up
+from bot.cli import ask, demo, journal, model, queue, servers, up
 
 app = typer.Typer(
     help="Deskhand: a local model works support tickets, people consent, a journal remembers.",
@@ -17,6 +17,9 @@ app.command()(up.up)
 app.command()(queue.queue)
 app.command()(queue.record)
 app.command()(ask.ask)
+app.command()(journal.export)
+app.command()(journal.verify)
+app.command()(journal.erase)
 app.add_typer(model.app, name="model")
 app.add_typer(servers.app, name="servers")
 
