@@ -46,19 +46,19 @@ class Sessions:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         for connection in self._connections.values():
-            connection.stop()
+            connection.link.stop()
         with anyio.move_on_after(10, shield=True):  # each owner closes its own; the one cancellation below is for the rest
             for connection in self._connections.values():
-                await connection.stopped()
+                await connection.link.stopped()
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(kind, error, trace)
 
     async def connect_all(self) -> None:
         """Connects to all at once and waits for each first attempt. One that fails is retried in its owner task; never raises."""
         for connection in self._connections.values():
-            connection.start(self._tasks)
+            connection.link.start(self._tasks)
         for connection in self._connections.values():
-            await connection.settled()
+            await connection.link.settled()
 
     async def list_tools(self, prefix: str) -> tuple[ListedTool, ...]:
         """All pages as offered now. A tool that can't be read is `dropped`, with why, and the others stay. ServerError."""
@@ -110,23 +110,23 @@ class Sessions:
         return await connection.call(parameters, subject, timeout, followed)
 
     def health(self) -> tuple[ServerHealth, ...]:
-        return tuple(connection.health() for connection in self._connections.values())
+        return tuple(connection.link.health() for connection in self._connections.values())
 
     def process(self, prefix: str) -> int:
         """Which process of the server is connected: drawn anew with each stdio child; 0 over HTTP, and without one (spec H13)."""
-        return self._at(prefix).process
+        return self._at(prefix).link.process
 
     def asks_during_calls(self, prefix: str) -> bool:
         """Whether it speaks a protocol whose servers ask while a call is open; known once it was connected (spec H15)."""
-        return self._at(prefix).asks_during_calls()
+        return self._at(prefix).link.asks_during_calls()
 
     def generation(self, prefix: str) -> int:
         """Rises with every (re)connection; 0 before the first."""
-        return self._at(prefix).generation
+        return self._at(prefix).link.generation
 
     def changes(self, prefix: str) -> int:
         """Rises with every `list_changed` noted and every (re)connection: look again when it differs (spec H7)."""
-        return self._at(prefix).changes
+        return self._at(prefix).link.changes
 
     def _at(self, prefix: str) -> Connection:
         if prefix not in self._connections:
