@@ -143,6 +143,15 @@ def _holds(column: ColumnElement[str], word: str) -> ColumnElement[bool]:
     return column.icontains(word, autoescape=True)
 
 
+_CLEANING = (
+    "PRAGMA temp_store=MEMORY",  # the copy that VACUUM works on must not lie in a folder for temporary files
+    "PRAGMA secure_delete=ON",
+    "PRAGMA busy_timeout=500",
+    "VACUUM",
+    "PRAGMA wal_checkpoint(TRUNCATE)",
+)
+
+
 async def clean_files(store: Store) -> str:
     """Writes SQLite's file anew and empties its log, so that nothing that was deleted stands in either (spec H31).
 
@@ -154,11 +163,12 @@ async def clean_files(store: Store) -> str:
         driver = (await tx.get_raw_connection()).driver_connection
         assert driver is not None, "it is open"
         try:
-            # The copy that VACUUM works on must not lie in a folder for temporary files.
-            for statement in ("PRAGMA temp_store=MEMORY", "PRAGMA secure_delete=ON", "VACUUM"):
-                await driver.execute(statement)
-            cursor = await driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            busy, *_ = await cursor.fetchone()
+            for statement in _CLEANING:
+                async with driver.execute(statement) as cursor:
+                    answer = await cursor.fetchone()
         except sqlite3.OperationalError as error:
             return f"its file could not be written anew ({error})"
-    return "another process reads the database just now, so its log still holds what was deleted" if busy else ""
+        finally:
+            async with driver.execute("PRAGMA busy_timeout=10000"):
+                pass
+    return "another process reads the database just now, so its log still holds what was deleted" if answer[0] else ""
