@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from bot import settings as settings_file
@@ -126,11 +127,24 @@ class House:
         await self.settle()
         return result
 
+    async def asked(self, *calls: Call) -> tuple[str, Question]:
+        """A new ticket with these calls, of which the first is approved, up to the server's question: its id, the question."""
+        ticket_id = await self.start(*calls)
+        await self.settle()
+        await self.answer(await self.open(ticket_id, QuestionKind.CONSENT), STAFF, Answer("approve"))
+        return ticket_id, await self.open(ticket_id, QuestionKind.INPUT_REQUEST)
+
     async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
         """Look again and again, for half a minute at most."""
         with anyio.fail_after(30):
             while not await condition():  # noqa: ASYNC110  what it waits for happens in another process
                 await anyio.sleep(0.02)
+
+    @staticmethod
+    def child(word: str) -> psutil.Process:
+        """The child process whose command line holds a word."""
+        (found,) = [one for one in psutil.Process().children() if any(word in part for part in one.cmdline())]
+        return found
 
     def told(self) -> str:
         """What the model read last of its own calls."""
@@ -162,15 +176,17 @@ Opening = Callable[..., AbstractAsyncContextManager[House]]
 @pytest.fixture
 def open_house(tmp_path: Path) -> Opening:
     """`open_house(clock=ServerConfig(…))`: a running host with these servers. Tools that its configuration says only read are
-    allowed, all others ask. Opened twice in a test, it is the same state folder: a restart."""
+    allowed, all others ask. `question_seconds` is how long a server's question waits for people. Opened twice in a test, it is
+    the same state folder: a restart."""
     file = tmp_path / "deskhand.toml"
     file.write_text('[servers.nobody]\nurl = "http://127.0.0.1:9/mcp"\n', "utf-8")
     settings = settings_file.load(file, tmp_path)
 
     @asynccontextmanager
-    async def opened(**servers: ServerConfig) -> AsyncIterator[House]:
+    async def opened(*, question_seconds: float = 86400.0, **servers: ServerConfig) -> AsyncIterator[House]:
+        limits = Limits(tool_calls=30, hours_for={QuestionKind.INPUT_REQUEST: question_seconds / 3600})
         rules = tuple(PolicyRule(tool=f"{prefix}.*", decision="allow") for prefix in servers)
-        config = HostConfig(servers=servers, policy=rules, limits=Limits(tool_calls=30))
+        config = HostConfig(servers=servers, policy=rules, limits=limits)
         plans: dict[str, tuple[Call, ...]] = {}
 
         def script(request: Request) -> Reply:
@@ -217,23 +233,45 @@ def everything_command() -> tuple[str, ...]:
     return (*EVERYTHING, "stdio")
 
 
+class Served:
+    """server-everything over Streamable HTTP, on a port that it keeps."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self._port}/mcp"
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        environment = {**os.environ, "PORT": str(self._port)}
+        command = [*EVERYTHING, "streamableHttp"]
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert self._process.stderr is not None
+        assert "listening" in self._process.stderr.readline(), "server-everything did not start"
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate(timeout=10)
+
+
+@pytest.fixture
+def everything_served() -> Iterator[Served]:
+    """One that a test may stop and start again."""
+    served = Served()
+    served.start()
+    yield served
+    served.stop()
+
+
 @pytest.fixture(scope="module")
 def everything_url() -> Iterator[str]:
-    """The same server over Streamable HTTP, started once."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    environment = {**os.environ, "PORT": str(port)}
-    process = subprocess.Popen(
-        [*EVERYTHING, "streamableHttp"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stderr is not None
-        assert "listening" in process.stderr.readline(), "server-everything did not start"
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()
-        process.communicate(timeout=10)
+    """One for all tests of a file."""
+    served = Served()
+    served.start()
+    yield served.url
+    served.stop()
 
 
 @pytest.fixture(params=["stdio", "http"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import anyio
 import pytest
 
 from bot.headless import ADMIN, STAFF
@@ -135,6 +136,58 @@ async def test_after_a_restart_it_is_met_again_without_a_probe(open_house, every
         assert again.outcome is OutcomeKind.RESULT
     assert wire.methods()[0] == "initialize"
     assert "server/discover" not in wire.methods()
+
+
+async def test_a_child_that_is_killed_is_started_again_without_a_probe_and_its_pins_hold(
+    open_house, everything_command, wire
+) -> None:
+    server = ServerConfig(command=wire.command(*everything_command), tools={"echo": {"effect": "read"}})
+    async with open_house(all=server) as house:
+        before = await house.host.tools()
+        wire.log.unlink()
+        house.child("relay.py").kill()
+
+        async def again() -> bool:
+            health = (await house.host.status()).servers[0]
+            return (health.restarts, health.state) == (1, "connected")
+
+        await house.until(again)
+        (after,) = await house.work(one("echo", message="back"))
+        assert after.text == "Echo: back"
+        assert await house.host.tools() == before
+    assert wire.methods()[0] == "initialize"
+    assert "server/discover" not in wire.methods()
+
+
+async def test_over_http_a_server_that_was_started_again_is_simply_used_again(open_house, everything_served) -> None:
+    server = ServerConfig(url=everything_served.url, tools={"echo": {"effect": "read"}})
+    async with open_house(all=server) as house:
+        before = await house.host.tools()
+        (first,) = await house.work(one("echo", message="first"))
+        assert first.text == "Echo: first"
+        await anyio.to_thread.run_sync(everything_served.stop)
+        await anyio.to_thread.run_sync(everything_served.start)
+
+        async def answers() -> bool:
+            (again,) = await house.work(one("echo", message="again"))
+            return again.text == "Echo: again"
+
+        await house.until(answers)
+        assert await house.host.tools() == before
+
+
+async def test_while_it_is_away_a_call_fails_in_words_and_another_servers_works(
+    open_house, everything_served, everything_command
+) -> None:
+    reads = {"echo": {"effect": "read"}}
+    away = ServerConfig(url=everything_served.url, tools=reads)
+    here = ServerConfig(command=everything_command, tools=reads)
+    async with open_house(all=away, here=here) as house:
+        await anyio.to_thread.run_sync(everything_served.stop)
+        lost, kept = await house.work(one("echo", message="lost"), Call("here.echo", {"message": "kept"}))
+        assert lost.outcome is OutcomeKind.FAILED
+        assert "nothing ran" in lost.note
+        assert kept.text == "Echo: kept"
 
 
 async def test_tools_added_in_the_middle_of_a_ticket_are_off_until_accepted(open_house, everything_command, wire) -> None:
