@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from bot.cli import ask, demo, journal, model, queue, servers, up
+from bot.cli import ask, demo, journal, model, policy, queue, servers, up
 
 app = typer.Typer(
     help="Deskhand: a local model works support tickets, people consent, a journal remembers.",
@@ -21,6 +21,7 @@ app.command()(journal.export)
 app.command()(journal.verify)
 app.command()(journal.erase)
 app.add_typer(model.app, name="model")
+app.add_typer(policy.app, name="policy")
 app.add_typer(servers.app, name="servers")
 
 

@@ -31,6 +31,14 @@ _WORDS = re.compile(
 )  # starts with a letter: "150 EUR" and "1e3" are neither number nor word
 
 
+class BadRule(ConfigError):
+    """A rule that could not do what it says; `number` counts from 1 in the file's order."""
+
+    def __init__(self, number: int, words: str) -> None:
+        super().__init__(words)
+        self.number = number
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """What already ran, by full tool name: calls in this ticket, and calls of all tickets today.
@@ -73,14 +81,15 @@ class _Condition:
 def check(
     rules: Sequence[PolicyRule],
     tools: Collection[str],
-    parameters: Mapping[str, Collection[str]],
+    parameters: Mapping[str, Collection[str] | None],
     grounded: Collection[str],
     records: Mapping[str, Collection[str]] | None = None,
 ) -> None:
-    """Raise ConfigError for a rule that could not do what it says (spec H8).
+    """Raise `BadRule` for a rule that could not do what it says (spec H8).
 
-    `tools` are all full names, those of `desk` included; `parameters` each tool's parameters; `grounded` the identifiers that
-    have a record (spec H9); `records` the fields of those records, by identifier, as far as they are known (`record_fields`).
+    `tools` are all full names, those of `desk` included; `parameters` each tool's parameters, None where its server can't be
+    asked just now, so that any name may be one; `grounded` the identifiers that have a record (spec H9); `records` the fields of
+    those records, by identifier, as far as they are known (`record_fields`).
     """
     for number, rule in enumerate(rules, start=1):
         matching = [tool for tool in tools if fnmatchcase(tool, rule.tool)]
@@ -88,7 +97,8 @@ def check(
             raise _refuse(number, rule, f'no tool matches "{rule.tool}"; there are {_listed(tools)}')
         if matching == [REPLY] and rule.decision != "allow":
             raise _refuse(number, rule, f"{REPLY} is a draft that people sign off; no rule is asked about it")
-        known = {name for tool in matching for name in parameters.get(tool, ())}
+        unasked = any(parameters.get(tool, ()) is None for tool in matching)
+        known = None if unasked else {name for tool in matching for name in parameters.get(tool) or ()}
         for name, text in rule.when.items():
             try:
                 _check_field(name, tools, known, grounded, records or {})
@@ -323,7 +333,7 @@ def _wanted(text: str) -> str | Decimal:
 def _check_field(
     name: str,
     tools: Collection[str],
-    known: Collection[str],
+    known: Collection[str] | None,
     grounded: Collection[str],
     records: Mapping[str, Collection[str]],
 ) -> None:
@@ -332,7 +342,7 @@ def _check_field(
         words = {"ticket": "calls", "today": "amount"}
         if rest != words[first] and rest not in tools:
             raise ConfigError(f'"{name}" names nothing: write {first}.{words[first]} or {first}. and a tool of {_listed(tools)}')
-    elif first not in known:
+    elif known is not None and first not in known:
         raise ConfigError(f'"{name}": no tool that this rule matches has a parameter "{first}"; there are {_listed(known)}')
     elif "." in name and first not in grounded:
         raise ConfigError(f'"{name}": "{first}" is no identifier, so it has no record; identifiers are {_listed(grounded)}')
@@ -342,8 +352,8 @@ def _check_field(
         raise ConfigError(f'"{name}": no result that gives a {first} has such a field; there are {_listed(records[first])}')
 
 
-def _refuse(number: int, rule: PolicyRule, problem: str) -> ConfigError:
-    return ConfigError(f"policy rule {number} ({_content(rule)}): {problem}")
+def _refuse(number: int, rule: PolicyRule, problem: str) -> BadRule:
+    return BadRule(number, f"policy rule {number} ({_content(rule)}): {problem}")
 
 
 def _content(rule: PolicyRule) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from host.config import Decision, PolicyRule
 from host.errors import ConfigError
-from host.policy import STRICTNESS, History, Verdict, amount_of, check, decide, judge, record_fields, verdict
+from host.policy import STRICTNESS, BadRule, History, Verdict, amount_of, check, decide, judge, record_fields, verdict
 from host.types import Effect, Fact, Tool
 
 TOOLS = ("shop.find_orders", "shop.quote_refund", "shop.issue_refund", "partner.track_parcel", "desk.reply")
@@ -177,6 +177,8 @@ def test_a_rule_that_could_not_do_what_it_says_is_named_by_number_and_content(ba
         checked(rule("shop.find_orders", "allow"), bad)
     assert words in str(caught.value)
     assert str(caught.value).startswith("policy rule 2 (")
+    assert isinstance(caught.value, BadRule)
+    assert caught.value.number == 2
     assert "\n" not in str(caught.value)
 
 
@@ -287,6 +289,17 @@ def test_a_field_that_no_record_has_refuses_to_start() -> None:
     check([rule("shop.quote_refund", "deny", order_id__total="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
     with pytest.raises(ConfigError, match=r"^policy rule 1 .*no result that gives a quote_id has such a field; there are amount"):
         check([rule("shop.issue_refund", "deny", quote_id__amout="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
+
+
+def test_a_rule_about_a_server_that_can_not_be_asked_starts_all_the_same() -> None:
+    """One server's death never stops the bot (spec H4)."""
+    unknown = {**PARAMETERS, "shop.issue_refund": None}
+    reasoned = rule("shop.issue_refund", "ask", reason="== lost")
+    check([reasoned], TOOLS, unknown, GROUNDED)
+    with pytest.raises(ConfigError, match=r'no tool that this rule matches has a parameter "reason"'):
+        checked(reasoned)
+    with pytest.raises(ConfigError, match="is no identifier"):
+        check([rule("shop.issue_refund", "ask", reason__length="> 5")], TOOLS, unknown, GROUNDED)
 
 
 def test_a_rule_against_the_reply_alone_would_do_nothing_and_refuses_to_start() -> None:
