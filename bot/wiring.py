@@ -84,6 +84,7 @@ async def running(
             await sessions.connect_all()
             report = await catalog.refresh()
             check_policy(settings, config, catalog)
+            report = (*report, *check_share(settings, config, catalog))
             questions = Questions(store, config, clock, changed, lambda name: _definition(catalog, name))
             dispatcher = Dispatcher(store, sessions, open_calls, catalog, questions, config, clock)
             sampling = Sampling(settings.model.temperature, settings.model.seed, settings.model.max_tokens)
@@ -130,6 +131,23 @@ def check_policy(settings: Settings, config: HostConfig, catalog: Catalog) -> No
         except ConfigError as error:
             line = settings.line_of_rule(number)
             raise ConfigError(f"{settings.path}, line {line}: {error}") from error
+
+
+def check_share(settings: Settings, config: HostConfig, catalog: Catalog) -> tuple[str, ...]:
+    """What to say when the tools fill more of the model's context than configured, server by server (spec H24).
+
+    Raises `ConfigError` unless the configuration only wants it said.
+    """
+    tokens = prompt.tool_tokens(catalog.tools())
+    share = sum(tokens.values()) / settings.model.context
+    if share <= config.prompt.tools_share:
+        return ()
+    each = ", ".join(f"{server} about {count}" for server, count in tokens.items())
+    words = f"the tools fill about {share:.0%} of the model's context of {settings.model.context} tokens ({each})"
+    if config.prompt.over_share == "say":
+        return (words,)
+    limit = f"at most {config.prompt.tools_share:.0%} is set as tools_share in [prompt]"
+    raise ConfigError(f'{words}; {limit}: offer fewer tools, or set over_share = "say" there to start all the same')
 
 
 def _definition(catalog: Catalog, name: str) -> str:

@@ -180,6 +180,11 @@ class Questions:
         A question whose card never reached anybody did not expire: it was undeliverable.
         """
         now = self._clock.now()
+        async with self._store.read() as tx:  # the writer's lock is taken only when there is something to write
+            if not any(
+                question.deadline <= now or _due(question, now) > question.reminded for question in await rows.open_ones(tx)
+            ):
+                return Late(0, 0)
         async with self._store.write() as tx:
             reminded = [question for question in await rows.open_ones(tx) if await self._remind(tx, question, now)]
             late = await rows.overdue(tx, now)
@@ -190,7 +195,7 @@ class Questions:
         return Late(len(reminded), len(late))
 
     async def _remind(self, tx: Tx, question: Question, now: datetime) -> bool:
-        number = sum(1 for at in question.remind_at if at <= now)
+        number = _due(question, now)
         if number <= question.reminded or question.deadline <= now or not await rows.reminded(tx, question, number):
             return False
         entry = journal.Reminded(question_id=question.id, call_id=question.call_id, number=number)
@@ -231,9 +236,7 @@ class Questions:
         """At a start: a call that stayed open at an older server died with the last process (spec H15)."""
         for question in await rows.open_ones(tx):
             if not question.resumable:
-                note = (
-                    "the program was started again while the server waited for the answer: what became of it is found out"
-                )
+                note = "the program was started again while the server waited for the answer: what became of it is found out"
                 await self._close(tx, question, QuestionState.SUPERSEDED, note=note)
 
     async def ended(self, question_id: str) -> Question:
@@ -338,6 +341,11 @@ class Questions:
         await outbox.put(tx, OutboxKind.CARD, f"question:{question.id}", question.ticket_id, now)
         if question.ticket_id:
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{question.ticket_id}", question.ticket_id, now)
+
+
+def _due(question: Question, now: datetime) -> int:
+    """How many of its reminders should have been given by now."""
+    return sum(1 for at in question.remind_at if at <= now)
 
 
 def released_by_others(question: Question) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import anyio
 
@@ -17,6 +18,7 @@ from host.lease import LEASE
 from host.loop import Loop
 from host.port import Clock
 from host.questions import Questions
+from host.records import close_days
 from host.signal import Signal
 from host.store import outbox, tickets
 from host.store.codec import TICKET
@@ -198,12 +200,14 @@ class Queue:
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{run.ticket_id}", run.ticket_id, now)
 
     async def _tick(self) -> None:
-        """Expiry from one timer that reads the database, so that it survives restarts (spec H20)."""
+        """One timer that reads the database, so that it survives restarts: reminders, expiry (spec H20), a day's end (H31)."""
+        zone = ZoneInfo(self._config.hours.zone if self._config.hours else "UTC")
         while True:
             try:
                 await self.expire()
+                await close_days(self._store, self._clock, zone)
             except Exception as error:  # noqa: BLE001  the process's edge: tried again with the next tick
-                logger.error("no question could be expired: %s at %s", type(error).__name__, where(error))
+                logger.error("the timer failed: %s at %s", type(error).__name__, where(error))
             await self._changed.wait(TICK_SECONDS)
 
 
