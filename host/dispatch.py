@@ -292,7 +292,7 @@ class Dispatcher:
             return Outcome(OutcomeKind.FAILED, f"{tool.server} asked more than {number - 1} times in one call", step="run")
         needed = journal.InputNeeded(call_id=call.written.id, round=number, pending=reply.pending)
         if reply.pending.get("requestState") and not reply.pending.get("inputRequests"):
-            return await self._call_again(context, call, intended, tool, needed)
+            return await self._call_again(context, call, intended, tool, needed, anew)
         requests = read_requests(reply.pending)
         if isinstance(requests, str):
             return Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {requests}")
@@ -301,7 +301,7 @@ class Dispatcher:
         return Waiting()
 
     async def _call_again(
-        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, needed: journal.InputNeeded
+        self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, needed: journal.InputNeeded, anew: str
     ) -> Outcome | Waiting:
         """The server asks nothing of people, it only wants to be called again, with its state (MCP 2026-07-28)."""
         refused = await self._checkpoint.still_allowed(context, call, intended, tool)
@@ -311,7 +311,7 @@ class Dispatcher:
         call.inputs.append(needed)
         call.sent_rounds.add(needed.round)
         await anyio.sleep(min(LONGEST_PAUSE, 0.05 * 2.0**needed.round))
-        return await self._send(context, call, intended, tool, None, needed.pending.get("requestState"))
+        return await self._send(context, call, intended, tool, None, needed.pending.get("requestState"), anew)
 
     async def _ask_during(
         self,
@@ -326,8 +326,13 @@ class Dispatcher:
         opened.rounds += 1
         requests = read_requests({"inputRequests": {"question": {"method": "elicitation/create", "params": params}}})
         if isinstance(requests, str) or opened.rounds > self._config.limits.input_rounds:
-            why = requests if isinstance(requests, str) else f"it asked more than {opened.rounds - 1} times in one call"
-            opened.unanswered = Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {why}")
+            opened.unanswered = (
+                Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {requests}")
+                if isinstance(requests, str)
+                else Outcome(
+                    OutcomeKind.FAILED, f"{tool.server} asked more than {opened.rounds - 1} times in one call", step="run"
+                )
+            )
             return CANCEL
         roles = self._config.servers[tool.server].input_roles
         ask = replace(ask_input(call, intended, tool, roles, requests[0], opened.rounds), resumable=False)
@@ -347,8 +352,9 @@ class Dispatcher:
     async def _resume(self, context: Context, call: CallLog, intended: journal.Intended) -> Outcome | Waiting:
         """A call whose intent is written: answer the server's question, or find out what became of it."""
         tool, needed = self._checkpoint.known(intended.tool), call.open_input()
-        if self._open.find(call.written.id) is not None and isinstance(tool, Tool):
-            return await self._send(context, call, intended, tool)
+        held = self._catalog.find(intended.tool)
+        if self._open.find(call.written.id) is not None and held is not None:  # it is under way, whatever became of its tool
+            return await self._send(context, call, intended, held)
         if needed is None:
             if isinstance(tool, Outcome):
                 return lost_sight(intended, tool)
@@ -462,7 +468,7 @@ class Dispatcher:
             outcome=outcome,
             ms=ms,
             allowed_by=call.intended.allowed_by if call.intended else "",
-            process=self._sessions.process(server) if tool is not None else 0,
+            process=call.intended.generation if call.intended else 0,
         )
         now = self._clock.now()
         async with self._writing(context.run) as tx:
@@ -476,10 +482,8 @@ class Dispatcher:
                 await outbox.put(tx, OutboxKind.CARD, f"question:{asked.question_id}", context.ticket.id, now)
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{context.ticket.id}", context.ticket.id, now)
         call.ended = ended
-        ours = (REPLY, READ_RESOURCE)
-        log_line(
-            call, call.written.name if call.written.name in ours else tool.name if tool else "?", tool, outcome, ms, context.run
-        )
+        shown = call.written.name if call.written.name in (REPLY, READ_RESOURCE) else tool.name if tool else "?"
+        log_line(call, shown, tool, outcome, ms, context.run)
 
     async def _write(self, context: Context, *entries: journal.AnyEntry) -> None:
         async with self._writing(context.run) as tx:
