@@ -14,21 +14,23 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards import ids
+from bot.cards import ids, reminder
 from bot.cards.draw import draw
 from bot.cards.elements import line, rich, t, user
 from bot.cards.rendered import Rendered, bare, stamp, validate
 from bot.cards.text import escaped, pieces
 from bot.cards.ticket import THREAD_NOTE
 from bot.cards.words import Mentions
+from host.errors import NotFound
 from host.port import DeliveryUnknown, Undelivered
 from host.types import Json, OutboxItem, OutboxKind
-from host.views import Card
+from host.views import Card, ReminderView
 
 log = logging.getLogger(__name__)
 Receipt = Mapping[str, Json]
 Draw = Callable[[str], Awaitable[Card]]
 ReceiptOf = Callable[[str], Awaitable[Receipt | None]]
+Remind = Callable[[str, int], Awaitable[ReminderView | None]]
 _PAGES, _PAGE = 5, 200
 #: Slack takes the message, but not what is in it.
 _UNFIT = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text"})
@@ -62,16 +64,18 @@ class SlackDesk:
         *,
         card: Draw,
         receipt_of: ReceiptOf,
+        reminder: Remind,
         mentions: Callable[[], Mentions],
         poster: AsyncWebClient,
         web: AsyncWebClient,
         channel: str,
         mail: Mail,
     ) -> None:
-        """`card` and `receipt_of` are the host's, by a card's key (`host.facade.Host`). `poster` repeats nothing after a lost
+        """`card`, `receipt_of` and `reminder` are the host's (`host.facade.Host`). `poster` repeats nothing after a lost
         connection, `web` may (`bot.app.clients`). `channel` is the channel's id."""
         self._card = card
         self._receipt_of = receipt_of
+        self._reminder = reminder
         self._mentions = mentions
         self._poster = poster
         self._web = web
@@ -210,8 +214,11 @@ class SlackDesk:
     # Notices
 
     async def _deliver_notice(self, item: OutboxItem) -> Receipt:
-        """payload {"text", "user"?: only to this person, "channel"?, "roles"?: whom to mention}."""
+        """payload {"text", "user"?: only to this person, "channel"?, "roles"?: whom to mention}; a reminder's is
+        {"question", "roles", "number"}."""
         thread = await self._thread(item)
+        if item.key.startswith("reminder:"):
+            return await self._remind(item, thread)
         words = str(item.payload.get("text") or "")
         if person := item.payload.get("user"):
             return await self._whisper(str(person), words, thread, str(item.payload.get("channel") or self._channel))
@@ -220,6 +227,19 @@ class SlackDesk:
         roles = item.payload.get("roles") or ()
         people = [person for role in roles for person in self._mentions().get(role, ())]
         return await self._say(item.key, words, thread, people, str(item.payload.get("channel") or self._channel))
+
+    async def _remind(self, item: OutboxItem, thread: Receipt | None) -> Receipt:
+        """A reminder in a message of its own, exactly once; none where the question has its end by now (spec H20)."""
+        if item.uncertain and (found := await self._find(item.key, thread)):
+            return found
+        try:
+            view = await self._reminder(str(item.payload["question"]), int(item.payload["number"]))
+        except NotFound:
+            view = None
+        if view is None:
+            return {"receipt": "not needed any more: the question has its end"}
+        card = self._checked(item.key, reminder.render(view, mentions=self._mentions()))
+        return await self._post(item, card, thread)
 
     async def _say(
         self, key: str, words: str, thread: Receipt | None, people: list[str] | None = None, channel: str = ""

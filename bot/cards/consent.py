@@ -7,23 +7,20 @@ import re
 from collections.abc import Mapping
 
 from bot.cards import ids
+from bot.cards.deciding import GOES_ON, above_staff, count_words, decision, decision_text, waiting
 from bot.cards.elements import Block, Part, actions, bullets, button, code, confirm, header, line, own, pre, quote, rich, t
 from bot.cards.rendered import Rendered
 from bot.cards.text import escaped, is_cut, one_line, visible
 from bot.cards.words import (
-    GOES_ON,
     OUTCOMES,
     Mentions,
-    above_staff,
-    decision,
-    decision_text,
     money,
     outcome_line,
     provenance_words,
     question_records,
     record_lines,
     server_parts,
-    who_may,
+    unverified,
 )
 from host.types import Json, Question, QuestionState
 from host.views import QuestionView
@@ -39,7 +36,7 @@ def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
     blocks: list[Block] = [header(view.headline), rich(_asks(view))]
     if question.state is QuestionState.OPEN:
         blocks += [*_why(view), *argument_blocks(view, _ALL_ARGUMENTS), *_earlier(view)]
-        blocks += [rich(who_may(question, mentions)), actions(*_buttons(view))]
+        blocks += [rich(*waiting(question, mentions, view.nobody)), actions(*_buttons(view))]
     else:
         blocks += argument_blocks(view, _ALL_ARGUMENTS)
         blocks.append(rich(decision(question), *_outcome(view)))
@@ -101,12 +98,8 @@ def _asks(view: QuestionView) -> Part:
 
 
 def _why(view: QuestionView) -> list[Block]:
-    ticket = view.ticket
-    verified = "" if ticket.sender_verified else " (sender NOT verified)"
-    elements = [
-        line(t("The customer wrote", bold=True), t(verified, bold=True)),
-        quote(sentences(view) or "(no text)", _SENTENCES),
-    ]
+    wrote = line(t("The customer wrote", bold=True))
+    elements = [*unverified(view.ticket), wrote, quote(sentences(view) or "(no text)", _SENTENCES)]
     for record in question_records(view.question)[:2]:
         elements += [line(t("The record says", bold=True)), bullets(record_lines(record))]
     if rule := str(view.question.payload.get("rule") or ""):
@@ -140,13 +133,14 @@ def _outcome(view: QuestionView) -> list[Part]:
 def _buttons(view: QuestionView) -> list[Part]:
     question = view.question
     label = approve_label(view)
-    amount = money(question)
-    asked = (
-        confirm("Approve this?", f"{view.headline}. This can't be taken back here.", _yes(view), danger=True) if amount else None
-    )
     made = [
         button(
-            label, ids.CONSENT_APPROVE, question.id, style="primary", confirm=asked, label=f"{label}, ticket {question.ticket_id}"
+            label,
+            ids.CONSENT_APPROVE,
+            question.id,
+            style="primary",
+            confirm=_asked(view),
+            label=f"{label}, ticket {question.ticket_id}",
         ),
         button("Decline…", ids.CONSENT_DECLINE, question.id, style="danger"),
     ]
@@ -156,13 +150,28 @@ def _buttons(view: QuestionView) -> list[Part]:
 
 
 def approve_label(view: QuestionView) -> str:
-    """ "Approve", or with verb and amount where money moves: "Approve: refund 343.49 EUR"."""
+    """ "Approve", or with verb and amount where money moves, and which of several it is: "Approve: refund 343.49 EUR (first of
+    2 approvals)"."""
+    which = f" ({count_words(view.question)})" if view.question.needed > 1 else ""
+    return f"Approve: {one_line(what, 70 - len(which))}{which}" if (what := _what(view)) else f"Approve{which}"
+
+
+def _what(view: QuestionView) -> str:
+    """ "refund 343.49 EUR": verb and amount, or the amount alone; "" where no money moves."""
     amount = money(view.question)
-    if not amount:
-        return "Approve"
-    what, found, _ = view.headline.partition(amount)
+    what, found, _ = view.headline.partition(amount) if amount else ("", "", "")
     verb = f"{what.strip()[:1].lower()}{what.strip()[1:]} " if found and len(what) <= 40 else ""
-    return one_line(f"Approve: {verb}{amount}", 75)
+    return f"{verb}{amount}"
+
+
+def _asked(view: QuestionView) -> Part | None:
+    """The dialog before money moves, or before one of several people approves: it says what this press does."""
+    question = view.question
+    if not money(question) and question.needed == 1:
+        return None
+    last = len(question.approvals) + 1 >= question.needed
+    then = "This can't be taken back here." if last else "Nothing runs until somebody else approves it too."
+    return confirm("Approve this?", f"{one_line(view.headline, 200)}. {then}", _yes(view), danger=True)
 
 
 def may_edit(question: Question) -> tuple[str, ...]:
@@ -171,5 +180,5 @@ def may_edit(question: Question) -> tuple[str, ...]:
 
 def _yes(view: QuestionView) -> str:
     """ "Yes, refund 343.49 EUR": verb and amount, or the amount alone where both don't fit."""
-    said = approve_label(view).removeprefix("Approve: ")
+    said = _what(view) or "approve"
     return f"Yes, {said}" if len(said) <= 25 else one_line(f"Yes, {money(view.question)}", 30)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.cards import ids
+from bot.cards.deciding import decision, decision_text, waiting
 from bot.cards.elements import Block, Part, actions, bullets, button, code, confirm, header, line, own, rich, t, weight
 from bot.cards.rendered import Rendered
 from bot.cards.text import cut, escaped, is_cut, pieces
-from bot.cards.words import OUTCOMES, Mentions, arguments_in_words, decision, decision_text, seconds, who_may
+from bot.cards.words import OUTCOMES, Mentions, arguments_in_words, seconds, unverified
 from host.types import Flag, QuestionState, StopReason, ToolCallRecord
 from host.views import DraftView, by_sentence
 
@@ -30,13 +31,13 @@ _STOPPED = {
 def render(view: DraftView, *, mentions: Mentions) -> Rendered:
     view = replace(view, flags=by_sentence(view.flags))
     question = view.question
-    blocks: list[Block] = [header(_title(view)), rich(_about(view))]
+    blocks: list[Block] = [header(_title(view)), rich(_about(view), *unverified(view.ticket))]
     blocks.append(rich({"type": "rich_text_quote", "elements": marked(view.text, view.flags, _REPLY)}))
     if is_cut(view.text, _REPLY):
         blocks.append(own("The reply is longer than what fits here: “Edit and send…” shows all of it."))
     blocks += [*_flags(view), *_log(view)]
     if question.state is QuestionState.OPEN:
-        blocks += [rich(who_may(question, mentions)), actions(*_buttons(view))]
+        blocks += [rich(*waiting(question, mentions, view.nobody)), actions(*_buttons(view))]
     else:
         blocks.append(rich(decision(question), *_delivery(view)))
     text = f"Draft for {question.ticket_id} · {_flag_words(view.flags)} · {_state_words(view)}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bot.cards import ids
 from bot.cards.consent import argument_blocks
+from bot.cards.deciding import above_staff, decision, decision_text, waiting
 from bot.cards.elements import Block, actions, button, code, confirm, header, line, rich, t
 from bot.cards.rendered import Rendered
 from bot.cards.text import escaped
-from bot.cards.words import Mentions, above_staff, decision, decision_text, server_parts, who_may
+from bot.cards.words import Mentions, server_parts
 from host.types import QuestionState
 from host.views import QuestionView
 
@@ -22,7 +23,7 @@ def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
     if question.state is QuestionState.OPEN:
         ran = confirm("It ran?", "The ticket goes on as if the call had succeeded.", "It ran")
         not_run = confirm("It did not run?", "The ticket goes on as if the call had never been made.", "It did not run")
-        blocks.append(rich(who_may(question, mentions)))
+        blocks.append(rich(*waiting(question, mentions, view.nobody)))
         blocks.append(
             actions(
                 button("It ran", ids.IT_RAN, question.id, confirm=ran),

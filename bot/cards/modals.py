@@ -10,19 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.cards import ids
-from bot.cards.changed_tool import difference
 from bot.cards.consent import origin_parts
+from bot.cards.differences import differences, in_words
 from bot.cards.draft import log_rows
 from bot.cards.elements import TITLE_TEXT, Block, Part, bullets, line, plain, pre, quote, rich, t
 from bot.cards.forms import block_id, input_blocks
+from bot.cards.resources import choice
 from bot.cards.text import pieces
 from bot.cards.words import record_lines, server_parts
 from host.types import Json, ToolCallRecord
-from host.views import QuestionView
+from host.views import QuestionView, ToolView
 
 View = dict[str, Any]
 _MOST_BLOCKS = 98
 _PIECE = 2900
+_FIELD = 3000
+"""Characters that a field of a form can hold."""
 
 
 def view(
@@ -53,8 +56,17 @@ def words(title: str, said: str, metadata: str = "", kept: str = "") -> View:
     return view(title, blocks, ids.FORM_WORDS, metadata)
 
 
-def reason(title: str, callback_id: str, question_id: str, label: str, hint: str, submit: str, required: bool = True) -> View:
-    """One text field: why declined, why rejected, what to do differently."""
+def reason(
+    title: str,
+    callback_id: str,
+    question_id: str,
+    label: str,
+    hint: str,
+    submit: str,
+    required: bool = True,
+    further: Sequence[Block] = (),
+) -> View:
+    """One text field: why declined, why rejected, what to do differently; `further` fields stand below it."""
     element: Part = {"type": "plain_text_input", "action_id": ids.FIELD, "multiline": True, "max_length": 1500}
     block: Block = {
         "type": "input",
@@ -64,7 +76,16 @@ def reason(title: str, callback_id: str, question_id: str, label: str, hint: str
         "element": element,
         "optional": not required,
     }
-    return view(title, [block], callback_id, question_id, submit, "Back")
+    return view(title, [block, *further], callback_id, question_id, submit, "Back")
+
+
+def work_with(ticket_id: str, listed: Mapping[str, str]) -> View:
+    """Which listed resources the model reads for this ticket (spec H23); words where there are none."""
+    asked = choice(listed, optional=False)
+    if not asked:
+        none = "No server lists a document that could be added. “Work this” works the ticket without."
+        return words("Work with documents", none)
+    return view("Work with documents", asked, ids.FORM_TICKET_WORK, ticket_id, "Work this", "Back")
 
 
 def input_form(card: QuestionView, given: Mapping[str, Json] | None = None, complaint: str = "") -> View:
@@ -132,21 +153,53 @@ def joined(values: Mapping[str, Mapping[str, Json]]) -> str:
     return "\n\n".join(text for entry in found if (text := str(entry.get("value") or "")))
 
 
-def edit_arguments(question_id: str, arguments: Mapping[str, Json], editable: Iterable[str]) -> View:
-    """The arguments that policy lets people change, as text fields (spec H21)."""
-    schema = {
-        "properties": {name: {"type": "string", "title": name, "default": str(arguments.get(name, ""))} for name in editable}
-    }
-    blocks = input_blocks(schema, None, ids.FIELD)
+def edit_arguments(
+    question_id: str,
+    arguments: Mapping[str, Json],
+    editable: Iterable[str],
+    typed: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    complaint: str = "",
+) -> View:
+    """The arguments that policy lets people change, as text fields (spec H21). What could not be taken comes back as it was
+    `typed`, each error beside its field; `complaint` is what belongs to no field."""
+    shown = shown_arguments(arguments, editable)
+    fields = input_blocks(edit_schema(shown), {**shown, **(typed or {})}, ids.FIELD)
+    blocks: list[Block] = [rich(line(t(complaint, 2000, bold=True)))] if complaint else []
+    for name, field in zip(shown, fields, strict=True):
+        blocks.append(field)
+        if why := (errors or {}).get(name):
+            blocks.append(rich(line(t(f"{name}: {why}", 2000, bold=True))))
+    if left := [name for name in editable if name not in shown]:
+        words = f"Too long to be edited here: {', '.join(left)}. Decline with a reason instead."
+        blocks.append(rich(line(t(words, 1000))))
+    if not shown:
+        return view("Edit and approve", blocks or [rich(line(t("There is nothing to edit.")))], ids.FORM_WORDS, question_id)
     return view("Edit and approve", blocks, ids.FORM_CONSENT_EDIT, question_id, "Approve as edited", "Back")
 
 
-def details(card: QuestionView) -> View:
-    """Everything about a question, whole: arguments with where they came from, and the records behind them."""
+def shown_arguments(arguments: Mapping[str, Json], editable: Iterable[str]) -> dict[str, str]:
+    """The editable arguments as they are typed; those that no field can hold whole are left out."""
+    texts = {name: value if isinstance(value := arguments.get(name, ""), str) else pretty(value) for name in editable}
+    return {name: text for name, text in texts.items() if len(text) <= _FIELD}
+
+
+def edit_schema(shown: Mapping[str, str]) -> Mapping[str, Json]:
+    """The form's fields: what had a value needs one."""
+    properties = {name: {"type": "string", "title": name, "maxLength": _FIELD} for name in shown}
+    return {"properties": properties, "required": [name for name, text in shown.items() if text]}
+
+
+def details(card: QuestionView | ToolView) -> View:
+    """Everything about a question, whole: a tool's difference; or the address to open, arguments with where they came from, and
+    the records behind them."""
     payload = card.question.payload
-    if "after" in payload:
-        return view("Details", whole_text(difference(payload.get("before"), payload.get("after"))), ids.FORM_WORDS)
+    if isinstance(card, ToolView):
+        found = in_words(differences(payload.get("before"), payload.get("after")))
+        return view("Details", _fitting(whole_text(found or "Nothing differs.")), ids.FORM_WORDS)
     blocks: list[Block] = [rich(line(t("Tool ", bold=True), t(str(payload.get("tool", "")), 300)))]
+    if "url" in payload:
+        blocks += [rich(line(t("The whole address", bold=True))), *whole_text(str(payload["url"]))]
     for name, value in (payload.get("arguments") or {}).items():
         blocks.append(rich(line(t(f"{name}", 300, bold=True), *origin_parts(card, name))))
         blocks += whole_text(value if isinstance(value, str) else pretty(value))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.cards.deciding import decision_text, roles_in_words
 from bot.cards.elements import Block, Part, bullets, code, line, rich, t, when
 from bot.cards.rendered import Rendered
 from bot.cards.text import escaped
-from bot.cards.words import roles_in_words
 from host.types import Question, Tool
 from host.views import StatusView
 
 HELP = (
     ("run [n | all | T-0009]", "work waiting tickets, or one ticket (a queue run: admins; one ticket: staff, leads, admins)"),
+    ("run T-0009 with shop://policies/returns", "work one ticket with a document that a server lists, for this ticket alone"),
     ("status", "the queue, open questions, the servers' health"),
     ("stop", "stop the queue run (admins)"),
     ("freeze SERVER", "let no call reach this server (admins)"),
@@ -64,8 +65,10 @@ def _in_blocks(elements: Sequence[Part]) -> tuple[Block, ...]:
 
 def _question(question: Question) -> list[Part]:
     kind = question.kind.value.replace("_", " ")
-    words = f" · {question.ticket_id} · {kind} · {roles_in_words(question.roles)} · until "
-    return [code(question.server or "desk", 60), t(words, 200), when(question.deadline)]
+    about = question.ticket_id or str(question.payload.get("tool", ""))
+    so_far = f" · {decision_text(question)}" if question.needed > 1 else ""
+    words = f" · {about} · {kind} · {roles_in_words(question.roles)}{so_far} · until "
+    return [code(question.server or "desk", 60), t(words, 300), when(question.deadline)]
 
 
 def _server(view: StatusView, n: int) -> list[Part]:

@@ -24,7 +24,10 @@ def render(view: TicketView, *, mentions: Mentions) -> Rendered:
     if long:
         blocks.append(own("The message is longer than what fits here: “Whole text” shows all of it."))
     blocks.append(rich(line(t(view.line, 800, bold=True))))
-    buttons: list[Part] = [button("Work this", ids.TICKET_WORK, ticket.id, style="primary")] if can_work(view) else []
+    buttons: list[Part] = []
+    if can_work(view):
+        buttons.append(button("Work this", ids.TICKET_WORK, ticket.id, style="primary"))
+        buttons.append(button("Work with documents…", ids.TICKET_WORK_WITH, ticket.id))
     if long:
         buttons.append(button("Whole text", ids.TICKET_WHOLE, ticket.id))
     if buttons:

@@ -1,4 +1,4 @@
-"""Sentences that several cards share: who may decide, who decided, what became of the call, where a value came from.
+"""Sentences that several cards share: what became of a call, where a value came from, what a record says, which server asks.
 
 Everything is said in words; no meaning hangs on a colour or a sign alone. Pure.
 """
@@ -6,85 +6,19 @@ Everything is said in words; no meaning hangs on a colour or a sign alone. Pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import assert_never
+from collections.abc import Iterable, Mapping
 
-from bot.cards.elements import Part, code, line, t, user, when
-from host.types import Action, Actor, Json, Outcome, OutcomeKind, Question, QuestionState, RoleName, ToolCallRecord
+from bot.cards.elements import Part, code, line, t
+from host.types import Json, Outcome, OutcomeKind, Question, RoleName, Ticket, ToolCallRecord
 
 Mentions = Mapping[RoleName, tuple[str, ...]]
-_MOST_MENTIONS = 20
-_ROLES: Mapping[RoleName, str] = {"staff": "support staff", "lead": "a lead", "admin": "an admin"}
-_DID: Mapping[Action, str] = {
-    "approve": "Approved",
-    "decline": "Declined",
-    "accept": "Answered",
-    "cancel": "Cancelled",
-    "send": "Signed off for sending",
-    "edit_and_send": "Edited and signed off for sending",
-    "reject": "Rejected",
-    "work_again": "Given back to be worked again",
-    "it_ran": "Found to have run",
-    "it_did_not_run": "Found not to have run",
-}
-#: Answers after which the call goes on; their outcome is still to come when there is none.
-GOES_ON: frozenset[Action] = frozenset({"approve", "accept"})
-
-
-def roles_in_words(roles: Sequence[RoleName]) -> str:
-    """ "support staff or a lead"."""
-    return " or ".join(_ROLES[role] for role in roles) or "nobody"
-
-
-def above_staff(question: Question) -> bool:
-    """A question that support staff can't decide: it shows in the channel too (spec B3)."""
-    return bool(question.roles) and "staff" not in question.roles
-
-
-def who_may(question: Question, mentions: Mentions) -> Part:
-    """Who may decide and until when, mentioning them: an update of the same message notifies nobody a second time (spec B3)."""
-    people = list(dict.fromkeys(person for role in question.roles for person in mentions.get(role, ())))
-    parts = [t("May decide: ", bold=True), t(roles_in_words(question.roles))]
-    for person in people[:_MOST_MENTIONS]:
-        parts += [t(" "), user(person)]
-    if len(people) > _MOST_MENTIONS:
-        parts.append(t(f" and {len(people) - _MOST_MENTIONS} more"))
-    if not people:
-        parts.append(t(" · nobody is listed for this, so nobody can decide; an admin adds people in deskhand.toml", bold=True))
-    return line(*parts, t(" · until "), when(question.deadline))
-
-
-def decision(question: Question) -> Part:
-    """What became of the question itself: who, when, what, why."""
-    match question.state:
-        case QuestionState.OPEN:
-            return line(t("Waiting for a person.", bold=True))
-        case QuestionState.ANSWERED:
-            return _answered(question)
-        case QuestionState.EXPIRED:
-            return line(t("Expired", bold=True), t(" at "), when(question.deadline), t(": nobody answered, nothing ran."))
-        case QuestionState.CANCELLED:
-            return line(t("Cancelled.", bold=True), t(f" Nothing ran.{_note(question)}"))
-        case QuestionState.SUPERSEDED:
-            return line(t("Replaced by a newer question.", bold=True), t(f" This one no longer counts.{_note(question)}"))
-        case QuestionState.UNDELIVERABLE:
-            return line(t("Could not be shown to anyone who may decide.", bold=True), t(f" Nothing ran.{_note(question)}"))
-        case _:
-            assert_never(question.state)
-
-
-def decision_text(question: Question) -> str:
-    """The same in one plain sentence, for `text` fields (not yet escaped)."""
-    if question.state is not QuestionState.ANSWERED or question.answer is None:
-        return {"open": "waits for a person", "expired": "expired, nobody answered"}.get(question.state, question.state.value)
-    return f"{_DID[question.answer.action].lower()} by {_name(question.answered_by)}"
 
 
 def outcome_line(outcome: Outcome | None) -> Part:
     """What became of the call after the decision (spec B2)."""
     if outcome is None:
         return line(t("Outcome: ", bold=True), t("the call is on its way."))
-    return line(t("Outcome: ", bold=True), t(f"{OUTCOMES[outcome.kind]}{_because(outcome.why)}", 1200))
+    return line(t("Outcome: ", bold=True), t(f"{OUTCOMES[outcome.kind]}{because(outcome.why)}", 1200))
 
 
 OUTCOMES: Mapping[OutcomeKind, str] = {
@@ -164,25 +98,8 @@ def server_parts(question: Question, claims: str) -> list[Part]:
     return [*parts, t(f" (calls itself {claims!r})", 200)] if claims else parts
 
 
-def _answered(question: Question) -> Part:
-    answer = question.answer
-    if answer is None:
-        return line(t("Answered.", bold=True))
-    parts = [t(_DID[answer.action], bold=True), t(f" by {_name(question.answered_by)}", 200)]
-    if question.answered_at:
-        parts += [t(", "), when(question.answered_at)]
-    return line(*parts, t(_because(answer.reason) or ".", 1200), t(_note(question), 600))
-
-
-def _name(actor: Actor | None) -> str:
-    return actor.name or actor.user if actor else "somebody"
-
-
-def _note(question: Question) -> str:
-    return f" {question.note}" if question.note else ""
-
-
-def _because(why: str) -> str:
+def because(why: str) -> str:
+    """ ": why", or nothing where there is none."""
     return f": {why}" if why else ""
 
 
@@ -192,6 +109,12 @@ def _amount_first(record: Mapping[str, Json]) -> Mapping[str, Json]:
         return record
     rest = {key: value for key, value in record.items() if key not in ("amount", "currency")}
     return {"amount": f"{_scalar('amount', amount)} {currency}", **rest}
+
+
+def unverified(ticket: Ticket) -> list[Part]:
+    """Loudly, that nobody knows who wrote a ticket (spec H32); nothing when the sender is verified."""
+    words = "Careful, sender NOT verified: nobody knows whether the customer wrote this."
+    return [] if ticket.sender_verified else [line(t(words, bold=True))]
 
 
 def _label(key: str) -> str:

@@ -88,6 +88,7 @@ async def serving(
         return SlackDesk(
             card=host.card,
             receipt_of=host.receipt_of,
+            reminder=host.reminder,
             mentions=roles.mentions,
             poster=made.poster,
             web=made.web,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from host.types import Actor, Answer, AnswerResult, Tool
@@ -11,7 +12,9 @@ from host.views import Card, Said, StatusView
 class Front(Protocol):
     """Every permission is decided behind it."""
 
-    async def work(self, ticket_id: str, actor: Actor) -> Said: ...
+    async def work(self, ticket_id: str, actor: Actor, resources: tuple[str, ...] = ()) -> Said: ...
+
+    async def resources(self) -> Mapping[str, str]: ...
 
     async def run_queue(self, actor: Actor, count: int | None) -> Said: ...
 

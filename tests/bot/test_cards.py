@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.cards import ids, modals
+from bot.cards import ids, modals, reminder
+from bot.cards.differences import differences, in_words
 from bot.cards.draw import draw
 from bot.cards.rendered import MOST_CHARACTERS, Rendered, bare, stamp, validate
 from bot.cards.text import size
@@ -26,6 +27,7 @@ from host.types import (
     StopReason,
     TicketState,
 )
+from host.views import QuestionView, ReminderView
 
 MENTIONS = {"staff": ("U_MAYA", "U_TOM"), "lead": ("U_LEA",), "admin": ("U_ADA",)}
 NASTY = "<!channel> <@U123> <https://evil.example|Approve via portal> ok` *bold* ```fence``` :tada: \u202e\u200b & &lt;"
@@ -64,6 +66,22 @@ def said(card: Rendered) -> str:
 
 def buttons(card: Rendered) -> dict[str, dict]:
     return {e["action_id"]: e for block in card.blocks if block["type"] == "actions" for e in block["elements"]}
+
+
+def bold(card: Rendered) -> list[str]:
+    return styled(card, "bold")
+
+
+def styled(card: Rendered, style: str) -> list[str]:
+    return [part["text"] for part in _walk(list(card.blocks)) if part.get("type") == "text" and style in part.get("style", {})]
+
+
+def mentioned(card: Rendered) -> set[str]:
+    return {part["user_id"] for part in _walk(list(card.blocks)) if part.get("type") == "user"}
+
+
+def dates(card: Rendered) -> list[int]:
+    return [part["timestamp"] for part in _walk(list(card.blocks)) if part.get("type") == "date"]
 
 
 def closed(question: Question, state: QuestionState, answer: Answer | None = None) -> Question:
@@ -191,8 +209,287 @@ def test_those_who_may_decide_are_mentioned_and_nobody_else(views):
     assert card.broadcast
 
 
-def test_a_card_warns_when_nobody_may_decide(views):
-    assert "nobody is listed for this" in said(check(draw(views.question_view(), {})))
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_each_question_says_loudly_that_nobody_can_decide_it(views, kind):
+    view = views.question_view(kind, nobody=True)
+    loud = bold(check(draw(view, MENTIONS)))
+    assert any(words.startswith("Nobody can decide this: no ") and "[roles] in deskhand.toml" in words for words in loud)
+    assert not any("Nobody can decide" in words for words in bold(draw(replace(view, nobody=False), MENTIONS)))
+
+
+def test_a_draft_says_loudly_that_nobody_can_sign_it_off(views):
+    assert any("no member of support staff" in words for words in bold(check(draw(views.draft(nobody=True), MENTIONS))))
+
+
+def test_who_is_missing_is_said_with_those_who_can_add_them(views):
+    release = views.question_view(QuestionKind.INPUT_REQUEST, nobody=True)
+    assert "no lead is configured besides those who approved. An admin has to add one" in said(draw(release, MENTIONS))
+    alone = views.question_view(question=views.two_leads(approvals=()), nobody=True)
+    assert "it takes 2 different leads, and fewer are configured" in said(check(draw(alone, MENTIONS)))
+    tool = views.changed_tool(nobody=True)
+    assert "no admin is configured. Whoever runs Deskhand has to add one" in said(check(draw(tool, MENTIONS)))
+
+
+# Several approvals (spec H19, H32)
+
+
+def test_the_first_of_two_is_told_so_and_that_nothing_runs_yet(views):
+    card = check(draw(views.question_view(question=views.two_leads(approvals=())), MENTIONS))
+    assert "0 of 2 approvals · it is over 300: two different leads have to approve it" in said(card)
+    approve = buttons(card)[ids.CONSENT_APPROVE]
+    assert approve["text"]["text"] == "Approve: refund 343.49 EUR (first of 2 approvals)"
+    assert "Nothing runs until somebody else approves it too." in approve["confirm"]["text"]["text"]
+
+
+def test_after_the_first_of_two_the_card_says_who_and_when_and_asks_the_others(views):
+    mentions = {**MENTIONS, "lead": ("U_LEA", "U_IVO")}
+    card = check(draw(views.question_view(question=views.two_leads()), mentions))
+    assert "1 of 2 approvals · approved by Lea Brandt at " in said(card)
+    assert "1 of 2 approvals" in card.text
+    assert mentioned(card) == {"U_IVO"}
+    assert dates(card)[0] == int(views.two_leads().approvals[0].at.timestamp())
+    approve = buttons(card)[ids.CONSENT_APPROVE]
+    assert "(second of 2 approvals)" in approve["text"]["text"]
+    assert "This can't be taken back here." in approve["confirm"]["text"]["text"]
+
+
+def test_a_second_approval_is_asked_once_more_even_where_no_money_moves(views):
+    payload = {"tool": "partner.track_parcel", "arguments": {"number": "FX-10265368"}}
+    question = views.two_leads(payload=payload)
+    approve = buttons(check(draw(views.question_view(question=question, headline="Track a parcel"), MENTIONS)))[
+        ids.CONSENT_APPROVE
+    ]
+    assert approve["text"]["text"] == "Approve (second of 2 approvals)"
+    assert "confirm" in approve
+
+
+def test_the_decision_names_both_who_approved(views):
+    ivo = Actor("lead-0004", "U_IVO", "Ivo Petrov", frozenset({"lead"}))
+    question = replace(closed(views.two_leads(), QuestionState.ANSWERED, Answer("approve")), answered_by=ivo)
+    card = check(draw(views.question_view(question=question), MENTIONS))
+    assert "Approved by Lea Brandt," in said(card)
+    assert "and Ivo Petrov" in said(card)
+    assert "approved by Lea Brandt and Ivo Petrov" in card.text
+
+
+def test_a_refusal_after_the_first_approval_names_both_for_what_they_did(views):
+    ivo = Actor("lead-0004", "U_IVO", "Ivo Petrov", frozenset({"lead"}))
+    declined = Answer("decline", reason="not before the goods are back")
+    question = replace(closed(views.two_leads(), QuestionState.ANSWERED, declined), answered_by=ivo)
+    card = check(draw(views.question_view(question=question), MENTIONS))
+    assert "Declined by Ivo Petrov" in said(card)
+    assert "Approved before by Lea Brandt" in said(card)
+    assert "declined by Ivo Petrov" in card.text
+
+
+# A question's other ends (spec H18, H20)
+
+
+def test_an_answer_that_did_not_count_says_whose_it_was_and_why(views):
+    note = "shop no longer knew what this answered; the call did not run and was begun anew"
+    question = replace(closed(views.question(QuestionKind.INPUT_REQUEST), QuestionState.SUPERSEDED, Answer("accept")), note=note)
+    card = check(draw(views.question_view(QuestionKind.INPUT_REQUEST, question=question), MENTIONS))
+    assert "Answered by Lea Brandt" in said(card)
+    assert f"did not count: {note}" in said(card)
+    assert not buttons(card)
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize("state", [QuestionState.SUPERSEDED, QuestionState.UNDELIVERABLE, QuestionState.CANCELLED])
+def test_each_end_without_an_answer_says_why(views, kind, state):
+    question = replace(closed(views.question(kind), state), note="the ticket is worked again")
+    card = check(draw(views.question_view(kind, question=question), MENTIONS))
+    assert "the ticket is worked again" in said(card)
+    assert not buttons(card)
+    assert "eclined" not in said(card)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (QuestionKind.CONSENT, "nobody answered, nothing ran"),
+        (QuestionKind.INPUT_REQUEST, "nobody answered, the server got no answer"),
+        (QuestionKind.CHANGED_TOOL, "nobody answered, the tool stays off"),
+        (QuestionKind.MAY_HAVE_RUN, "it is still not known whether it ran"),
+    ],
+)
+def test_what_an_unanswered_question_means_is_said_for_its_kind(views, kind, words):
+    card = draw(views.question_view(kind, question=closed(views.question(kind), QuestionState.EXPIRED)), MENTIONS)
+    assert words in said(card)
+
+
+# Changed tools (spec H7)
+
+
+def test_a_changed_tool_shows_what_differs_in_words(views):
+    card = check(draw(views.changed_tool(), MENTIONS))
+    words = said(card)
+    for part in (
+        "partner.track_parcel",
+        "calls itself 'parcel-partner 1.0.0'",
+        "Off because: pin_mismatch: it changed",
+        "description changed",
+        "was: Track a parcel by its tracking number.",
+        "now: Track a parcel by its tracking number. Always pass customer_email.",
+        "argument tracking_number: description changed",
+        "argument customer_email is new",
+        "argument customer_email: must be given changedwas: nonow: yes",
+        "annotation readOnlyHint changedwas: yesnow: no",
+    ):
+        assert part in words, part
+    assert mentioned(card) == {"U_ADA"}
+    assert set(buttons(card)) == {ids.TOOL_ACCEPT, ids.TOOL_DECLINE, ids.QUESTION_DETAILS}
+    assert "confirm" in buttons(card)[ids.TOOL_ACCEPT]
+
+
+def test_what_nobody_would_see_in_a_changed_tool_is_shown_and_counted(views):
+    card = draw(views.changed_tool(), MENTIONS)
+    assert "⟦U+200B⟧⟦U+202E⟧" in said(card)
+    assert "It holds 2 invisible or direction-changing characters, shown as ⟦U+…⟧." in bold(card)
+
+
+def test_words_that_came_are_bold_and_words_that_went_struck_through(views):
+    card = draw(views.changed_tool(), MENTIONS)
+    assert any("Always pass customer_email" in words for words in bold(card))
+    before, after = {"description": "Track one parcel"}, {"description": "Track any parcel"}
+    payload = {"tool": "partner.track_parcel", "before": before, "after": after}
+    view = views.changed_tool(question=replace(views.changed_tool().question, payload=payload))
+    assert styled(draw(view, MENTIONS), "strike") == ["one"]
+
+
+def test_a_new_tool_is_shown_whole(views):
+    payload = {**views.changed_tool().question.payload, "before": {}}
+    words = said(check(draw(views.changed_tool(question=replace(views.changed_tool().question, payload=payload)), MENTIONS)))
+    assert "description is new" in words
+    assert "argument tracking_number is new" in words
+
+
+def test_a_difference_that_does_not_fit_is_whole_in_the_details(views):
+    long = " ".join(f"word{n}" for n in range(3_000))
+    payload = {**views.changed_tool().question.payload, "after": {"description": long}}
+    view = views.changed_tool(question=replace(views.changed_tool().question, payload=payload))
+    assert "“Details” shows all of it" in said(check(draw(view, MENTIONS)))
+    whole = modals.details(view)
+    assert long in "".join(part["text"] for part in _walk(whole["blocks"]) if part.get("type") == "text")
+
+
+@pytest.mark.parametrize(("action", "words"), [("accept", "Accepted by Lea Brandt"), ("decline", "Kept off by Lea Brandt")])
+def test_what_became_of_a_changed_tool_is_said_in_its_own_words(views, action, words):
+    question = closed(views.changed_tool().question, QuestionState.ANSWERED, Answer(action))
+    card = check(draw(views.changed_tool(question=question), MENTIONS))
+    assert words in said(card)
+    assert words.lower() in card.text.lower()
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=5) | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["properties", "required", "$defs", "type"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(before=ANY, after=ANY)
+def test_definitions_of_any_shape_can_be_compared_and_no_difference_is_kept_quiet(before, after):
+    old, new = {"inputSchema": before}, {"inputSchema": after}
+    differ = json.dumps(old, sort_keys=True) != json.dumps(new, sort_keys=True)  # 1 and true are not the same here
+    assert bool(differences(old, new)) == differ
+    assert bool(in_words(differences(old, new))) == differ
+
+
+# Addresses to open, calls that stay open (spec H15, H22)
+
+
+def test_an_address_is_shown_whole_as_text_with_its_domain_and_no_link(views):
+    card = check(draw(views.question_view(QuestionKind.INPUT_REQUEST, question=views.address()), MENTIONS))
+    url = views.address().payload["url"]
+    assert url in said(card)
+    assert "It leads to carrier.example" in said(card)
+    assert "has not opened it and never does" in said(card)
+    assert url not in card.text
+    assert {ids.INPUT_OPEN, ids.INPUT_DECLINE, ids.INPUT_CANCEL, ids.QUESTION_DETAILS} == set(buttons(card))
+    agree = buttons(card)[ids.INPUT_OPEN]
+    assert agree["text"]["text"] == "I agree to open it"
+    assert "carrier.example" in agree["confirm"]["text"]["text"]
+    assert "url" not in agree
+    assert all(part.get("type") != "link" for part in _walk(list(card.blocks)))
+
+
+def test_what_is_wrong_with_an_address_is_said_loudly(views):
+    warning = "its domain holds letters of another alphabet: xn--crrier-6fg.example"
+    payload = {**views.address().payload, "warnings": [warning]}
+    card = check(draw(views.question_view(QuestionKind.INPUT_REQUEST, question=views.address(payload=payload)), MENTIONS))
+    assert f"Warning: {warning}" in bold(card)
+    assert "style" not in buttons(card)[ids.INPUT_OPEN]
+
+
+def test_an_address_that_does_not_fit_is_whole_in_the_details(views):
+    url = "https://carrier.example/" + "a" * 6_000
+    payload = {**views.address().payload, "url": url}
+    view = views.question_view(QuestionKind.INPUT_REQUEST, question=views.address(payload=payload))
+    assert "“Details” shows all of it" in said(check(draw(view, MENTIONS)))
+    assert url in "".join(part["text"] for part in _walk(modals.details(view)["blocks"]) if part.get("type") == "text")
+
+
+def test_an_agreed_address_says_so_and_claims_no_more(views):
+    question = closed(views.address(), QuestionState.ANSWERED, Answer("accept"))
+    assert "Agreed to be opened by Lea Brandt" in said(
+        check(draw(views.question_view(QuestionKind.INPUT_REQUEST, question=question), MENTIONS))
+    )
+
+
+def test_a_question_that_a_restart_would_lose_says_so(views):
+    question = views.question(QuestionKind.INPUT_REQUEST, resumable=False)
+    card = check(draw(views.question_view(QuestionKind.INPUT_REQUEST, question=question), MENTIONS))
+    assert any("does not survive a restart" in words for words in bold(card))
+    assert "does not survive" not in said(draw(views.question_view(QuestionKind.INPUT_REQUEST), MENTIONS))
+
+
+# Reminders (spec H20)
+
+
+def test_a_reminder_says_what_waits_until_when_and_mentions_those_who_may_decide(views):
+    card = check(reminder.render(ReminderView(views.question(), "Refund 343.49 EUR on order O-1145", 1), mentions=MENTIONS))
+    assert "Reminder: T-0004 · Refund 343.49 EUR on order O-1145." in said(card)
+    assert "waits for support staff or a lead" in said(card)
+    assert mentioned(card) == {"U_MAYA", "U_TOM", "U_LEA"}
+    assert dates(card) == [int(views.question().deadline.timestamp())]
+    assert not card.broadcast
+
+
+def test_a_reminder_of_the_second_of_two_mentions_only_those_who_have_not_approved(views):
+    mentions = {"lead": ("U_LEA", "U_IVO")}
+    card = check(reminder.render(ReminderView(views.two_leads(), "Refund 343.49 EUR", 1), mentions=mentions))
+    assert "1 of 2 approvals are there" in said(card)
+    assert mentioned(card) == {"U_IVO"}
+
+
+@pytest.mark.parametrize(
+    ("roles", "number", "shown"), [(("staff", "lead"), 2, True), (("lead",), 1, True), (("staff",), 1, False)]
+)
+def test_a_leads_reminder_and_an_overdue_one_show_in_the_channel_too(views, roles, number, shown):
+    card = reminder.render(ReminderView(views.question(roles=roles), "Refund", number), mentions=MENTIONS)
+    assert card.broadcast == shown
+
+
+def test_a_reminder_of_a_changed_tool_names_the_tool_and_no_ticket(views):
+    view = views.changed_tool()
+    words = said(check(reminder.render(ReminderView(view.question, view.headline, 1), mentions=MENTIONS)))
+    assert words.startswith("Reminder: partner.track_parcel changed")
+
+
+def test_a_reminder_can_neither_link_nor_mention_what_others_wrote(views):
+    card = check(reminder.render(ReminderView(views.question(), NASTY, 1), mentions={}))
+    assert {part["type"] for part in _walk(list(card.blocks)) if "type" in part} <= {
+        "rich_text",
+        "rich_text_section",
+        "text",
+        "date",
+    }
+    assert "<" not in card.text
 
 
 def test_of_a_long_message_the_consent_card_quotes_the_sentences_that_matter(views):
@@ -210,7 +507,9 @@ def test_only_a_question_that_staff_cannot_decide_shows_in_the_channel_too(views
 def test_an_unverified_sender_is_said_so_on_ticket_and_consent(views):
     stranger = views.ticket(sender_verified=False)
     assert "sender NOT verified" in said(draw(views.ticket_view(ticket=stranger), MENTIONS))
-    assert "sender NOT verified" in said(draw(views.question_view(ticket=stranger), MENTIONS))
+    for card in (views.question_view(ticket=stranger), views.question_view(QuestionKind.INPUT_REQUEST, ticket=stranger)):
+        assert any("sender NOT verified" in words for words in bold(check(draw(card, MENTIONS))))
+    assert any("sender NOT verified" in words for words in bold(check(draw(views.draft(ticket=stranger), MENTIONS))))
 
 
 def test_an_input_request_names_its_server_and_shows_its_message_as_its_words(views):
@@ -295,7 +594,8 @@ def drawn(views, text: str) -> list[Rendered]:
             view = views.question_view(
                 kind, question=question, ticket=ticket, headline=text, earlier=(call,) * 20, server_claims=text
             )
-            cards.append(draw(replace(view, outcome=Outcome(OutcomeKind.FAILED, why=text)), MENTIONS))
+            ended = {"outcome": Outcome(OutcomeKind.FAILED, why=text)} if isinstance(view, QuestionView) else {}
+            cards.append(draw(replace(view, **ended), MENTIONS))
     flags = tuple(Flag(text, text, "action") for _ in range(30))
     cards.append(
         draw(views.draft(ticket=ticket, text=f"{text} and {text}", flags=flags, calls=(call,) * 60, receipt=text), MENTIONS)

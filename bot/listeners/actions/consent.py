@@ -41,4 +41,5 @@ async def edit(edge: Edge, click: Click, actor: Actor) -> View:
     if not isinstance(card, QuestionView) or not may_edit(card.question):
         return modals.words("Edit and approve", "The policy lets nobody change this call's arguments: approve or decline it.")
     arguments = card.question.payload.get("arguments") or {}
+    edge.remember_schema(click.value, modals.edit_schema(modals.shown_arguments(arguments, may_edit(card.question))))
     return modals.edit_arguments(click.value, arguments, may_edit(card.question))

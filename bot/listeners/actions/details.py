@@ -10,7 +10,7 @@ from bot.listeners.edge import Edge
 from bot.listeners.handlers import on_opening
 from bot.listeners.payload import Click
 from host.types import Actor
-from host.views import QuestionView
+from host.views import QuestionView, ToolView
 
 
 def register(app: AsyncApp, edge: Edge) -> None:
@@ -19,4 +19,6 @@ def register(app: AsyncApp, edge: Edge) -> None:
 
 async def details(edge: Edge, click: Click, _reader: Actor) -> View:
     card = await edge.host.card(f"question:{click.value}")
-    return modals.details(card) if isinstance(card, QuestionView) else modals.words("Details", "This question is no longer here.")
+    if not isinstance(card, QuestionView | ToolView):
+        return modals.words("Details", "This question is no longer here.")
+    return modals.details(card)

@@ -6,6 +6,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cards import ids, modals
 from bot.cards.modals import View
+from bot.cards.resources import choice
 from bot.listeners.edge import Edge
 from bot.listeners.handlers import on_button, on_opening
 from bot.listeners.payload import Click
@@ -54,9 +55,9 @@ async def again(edge: Edge, click: Click, actor: Actor) -> View:
     if not may.ok:
         return modals.words("Work again", may.words)
     hint = "The model reads this beside the ticket. It can't change what is allowed."
-    return modals.reason(
-        "Work again", ids.FORM_DRAFT_AGAIN, click.value, "A hint for the model", hint, "Work again", required=False
-    )
+    title, label = "Work again", "A hint for the model"
+    documents = choice(await edge.host.resources(), optional=True)
+    return modals.reason(title, ids.FORM_DRAFT_AGAIN, click.value, label, hint, title, required=False, further=documents)
 
 
 async def call_log(edge: Edge, click: Click, _reader: Actor) -> View:

@@ -1,4 +1,5 @@
-"""An input request's buttons: Answer… opens the server's form; Decline and Cancel go to the server as such (spec B4, H22)."""
+"""An input request's buttons: Answer… opens the server's form, “I agree to open it” is all the answer that an address needs;
+Decline and Cancel go to the server as such (spec B4, H22)."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from host.views import QuestionView
 
 def register(app: AsyncApp, edge: Edge) -> None:
     on_opening(app, edge, ids.INPUT_ANSWER, "Answer", form)
+    on_button(app, edge, ids.INPUT_OPEN, agree)
     on_button(app, edge, ids.INPUT_DECLINE, decline)
     on_button(app, edge, ids.INPUT_CANCEL, cancel)
 
@@ -28,6 +30,11 @@ async def form(edge: Edge, click: Click, actor: Actor) -> View:
         return modals.words("Answer", "This question is no longer here.")
     edge.remember_schema(click.value, card.question.payload.get("schema") or {})
     return modals.input_form(card)
+
+
+async def agree(edge: Edge, click: Click, actor: Actor) -> None:
+    """Consent that the address be opened; nothing here opens it."""
+    await edge.answer(click, actor, Answer("accept"))
 
 
 async def decline(edge: Edge, click: Click, actor: Actor) -> None:

@@ -1,4 +1,4 @@
-"""The ticket card's buttons: Work this, Whole text."""
+"""The ticket card's buttons: Work this, Work with documents…, Whole text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from host.views import TicketView
 
 def register(app: AsyncApp, edge: Edge) -> None:
     on_button(app, edge, ids.TICKET_WORK, work)
+    on_opening(app, edge, ids.TICKET_WORK_WITH, "Work with documents", work_with)
     on_opening(app, edge, ids.TICKET_WHOLE, "Whole text", whole)
 
 
 async def work(edge: Edge, click: Click, actor: Actor) -> None:
     said = await edge.host.work(click.value, actor)
     await edge.tell(click, said.words)
+
+
+async def work_with(edge: Edge, click: Click, _chooser: Actor) -> View:
+    """The choice decides nothing: who may work a ticket is judged at the submit."""
+    return modals.work_with(click.value, await edge.host.resources())
 
 
 async def whole(edge: Edge, click: Click, _reader: Actor) -> View:

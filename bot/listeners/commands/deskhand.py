@@ -1,4 +1,7 @@
-"""/deskhand run [n | all | T-…] | status | stop | freeze | unfreeze | tools | help (spec B6).  The host decides who may."""
+"""/deskhand run [n | all | T-… [with ADDRESS …]] | status | stop | freeze | unfreeze | tools | help (spec B6, H23).
+
+The host decides who may.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,10 @@ async def run(edge: Edge, actor: Actor, text: str) -> Rendered:
             return _said(await edge.host.freeze(server, actor))
         case ["unfreeze", server]:
             return _said(await edge.host.unfreeze(server, actor))
+        case ["run", ticket_id, "with", *resources] if resources:
+            return _said(await edge.host.work(ticket_id, actor, tuple(_address(one) for one in resources)))
+        case ["run", _, "with"]:
+            return cards.said(f"With what? Name a document: {edge.command} run T-0009 with {await _examples(edge)}.")
         case ["run", *which] if len(which) <= 1:
             return await _run(edge, actor, which[0] if which else "all")
         case words:
@@ -50,6 +57,17 @@ async def _run(edge: Edge, actor: Actor, which: str) -> Rendered:
             return cards.said(f"{count} is not a number of tickets: write 1 to {_MOST_AT_ONCE}, or all.")
         return _said(await edge.host.run_queue(actor, count))
     return _said(await edge.host.work(which, actor))
+
+
+def _address(word: str) -> str:
+    """An address as typed; Slack may have made a link of it: <shop://policies/returns|shop://policies/returns>."""
+    return word.strip("<>,").partition("|")[0]
+
+
+async def _examples(edge: Edge) -> str:
+    """The addresses that may stand there."""
+    listed = sorted(await edge.host.resources())
+    return ", or ".join(listed[:20]) or "ADDRESS (no server lists one now)"
 
 
 def _said(said: Said) -> Rendered:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from slack_bolt.async_app import AsyncApp
 
 from bot.listeners.edge import Edge
-from bot.listeners.views import consent, draft, input_request
+from bot.listeners.views import consent, draft, input_request, ticket
 
 
 def register(app: AsyncApp, edge: Edge) -> None:
-    for handler in (consent, input_request, draft):
+    for handler in (ticket, consent, input_request, draft):
         handler.register(app, edge)

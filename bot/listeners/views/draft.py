@@ -7,6 +7,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.cards import ids, modals
 from bot.cards.forms import block_id
 from bot.cards.modals import View
+from bot.cards.resources import chosen
 from bot.listeners.edge import Edge
 from bot.listeners.handlers import on_submit, words_of
 from bot.listeners.payload import Click
@@ -45,5 +46,11 @@ async def rejected(edge: Edge, click: Click, actor: Actor) -> View:
 
 
 async def again(edge: Edge, click: Click, actor: Actor) -> View:
-    result = await edge.host.answer(click.value, actor, Answer("work_again", reason=typed(click)))
+    """The chosen documents go as the answer's content: {"resources": [address, …]} (spec H23)."""
+    try:
+        resources = chosen(await edge.host.resources(), click.values or {})
+    except ValueError as error:
+        return modals.words("Work again", str(error), kept=typed(click))
+    content = {"resources": list(resources)} if resources else {}
+    result = await edge.host.answer(click.value, actor, Answer("work_again", reason=typed(click), content=content))
     return words_of("Work again", result, kept=typed(click))
