@@ -332,6 +332,175 @@ async def test_an_edited_argument_goes_to_the_host_as_edited(office, views):
     assert office.host.answers[0][2].content == {"quote_id": "Q-ffffffffff"}
 
 
+@pytest.mark.parametrize("words", ["2.614 can be read in two ways: write 2614 or 2.61", "over what the order is worth"])
+async def test_an_edit_that_the_host_does_not_take_comes_back_with_the_reason_beside_its_field(office, views, words):
+    payload = {**views.question().payload, "arguments": {"amount": 2614.5, "reason": "broken"}, "may_edit": ["amount", "reason"]}
+    office.host.refuses = {"amount": words}
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view(question=views.question(payload=payload)))
+        await office.press("U_MAYA", card, ids.CONSENT_EDIT)
+        await office.form("U_MAYA", ids.FORM_CONSENT_EDIT)
+        empty = await office.do("submit", user="U_MAYA", values={"f0": {ids.FIELD: ""}, "f1": {ids.FIELD: "broken"}})
+        assert not empty["ok"]
+        await office.ok("submit", user="U_MAYA", values={"f0": {ids.FIELD: "2.614"}, "f1": {ids.FIELD: "broken"}})
+        form = await office.form("U_MAYA", ids.FORM_CONSENT_EDIT, words)
+        kinds = [block["type"] for block in form["blocks"]]
+        assert kinds == ["rich_text", "input", "rich_text", "input"]
+        assert form["blocks"][1]["element"]["initial_value"] == "2.614"
+        assert f"amount: {words}" in str(form["blocks"][2])
+        office.host.refuses = {}
+        await office.ok("submit", user="U_MAYA", values={"f0": {ids.FIELD: "2614"}, "f1": {ids.FIELD: "broken"}})
+        await office.form("U_MAYA", ids.FORM_WORDS, "Taken.")
+    assert office.host.answers[0][2].content == {"amount": "2614"}
+
+
+async def test_an_argument_too_long_for_a_field_is_not_offered_for_editing_and_never_cut(office, views):
+    payload = {**views.question().payload, "arguments": {"reason": "x" * 3_001, "sku": "KG-1008"}, "may_edit": ["reason", "sku"]}
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view(question=views.question(payload=payload)))
+        await office.press("U_MAYA", card, ids.CONSENT_EDIT)
+        await office.form("U_MAYA", ids.FORM_CONSENT_EDIT, "Too long to be edited here: reason")
+        await office.ok("submit", user="U_MAYA", values={"f0": {ids.FIELD: "KG-1011"}})
+        await office.form("U_MAYA", ids.FORM_WORDS, "Taken.")
+    assert office.host.answers[0][2].content == {"sku": "KG-1011"}
+
+
+async def test_the_first_of_two_leaves_the_button_for_another_and_may_not_press_it_twice(office, views):
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view(question=views.two_leads(approvals=())))
+        await office.press("U_LEA", card, ids.CONSENT_APPROVE)
+        await office.background.drain()
+        card = await office.post(await office.host.card("question:q00c0ffee00c0ffee"))
+        [shown] = [m for m in await office.messages() if m["ts"] == card["ts"]]
+        assert "1 of 2 approvals" in str(shown["blocks"])
+        await office.press("U_LEA", card, ids.CONSENT_APPROVE)
+        await office.told("U_LEA", "You approved this already: it needs 2 different people.")
+        await office.press("U_IVO", card, ids.CONSENT_APPROVE)
+        await office.background.drain()
+    assert [actor.user for _, actor, _ in office.host.answers] == ["U_IVO"]
+
+
+async def test_agreeing_to_open_an_address_is_an_answer_without_content_and_asks_once_more(office, views):
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view(QuestionKind.INPUT_REQUEST, question=views.address()))
+        unsure = await office.do("click", user="U_LEA", ts=card["ts"], action_id=ids.INPUT_OPEN)
+        assert unsure["error"] == "needs_confirm"
+        await office.press("U_MAYA", card, ids.INPUT_OPEN)
+        await office.told("U_MAYA", "Only a lead")
+        await office.press("U_LEA", card, ids.INPUT_OPEN)
+        await office.background.drain()
+    [(_, actor, answer)] = office.host.answers
+    assert (actor.user, answer.action, answer.content) == ("U_LEA", "accept", {})
+
+
+async def test_a_changed_tool_is_accepted_by_an_admin_after_a_dialog_and_refused_to_others_in_words(office, views):
+    async with office.running():
+        card = await office.post(views.changed_tool())
+        assert (await office.do("click", user="U_ADA", ts=card["ts"], action_id=ids.TOOL_ACCEPT))["error"] == "needs_confirm"
+        await office.press("U_MAYA", card, ids.TOOL_ACCEPT)
+        await office.told("U_MAYA", "Only a lead may decide this.")
+        await office.press("U_MAYA", card, ids.QUESTION_DETAILS)
+        await office.form("U_MAYA", ids.FORM_WORDS, "argument customer_email is new")
+        await office.press("U_ADA", card, ids.TOOL_ACCEPT)
+        await office.background.drain()
+    assert [(actor.user, answer.action) for _, actor, answer in office.host.answers] == [("U_ADA", "accept")]
+
+
+@pytest.mark.parametrize("state", [QuestionState.SUPERSEDED, QuestionState.CANCELLED, QuestionState.UNDELIVERABLE])
+async def test_a_stale_press_on_any_ended_question_gets_words(office, views, state):
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.question_view(QuestionKind.INPUT_REQUEST))
+        office.host.put(
+            views.question_view(QuestionKind.INPUT_REQUEST, question=views.question(QuestionKind.INPUT_REQUEST, state=state))
+        )
+        await office.press("U_LEA", card, ids.INPUT_DECLINE)
+        await office.told("U_LEA", f"This question is {state.value}")
+    assert office.host.answers == []
+
+
+# Documents for one ticket (spec H23)
+
+
+@pytest.mark.parametrize(
+    ("text", "did"),
+    [
+        ("run T-0004 with shop://policies/escalation", "T-0004 + shop://policies/escalation"),
+        (
+            "run T-0004 with shop://policies/refund, shop://policies/escalation",
+            "T-0004 + shop://policies/refund + shop://policies/escalation",
+        ),
+        ("run T-0004 with <shop://policies/refund|shop://policies/refund>", "T-0004 + shop://policies/refund"),
+    ],
+)
+async def test_the_command_names_documents_for_one_ticket(office, text, did):
+    async with office.running():
+        await office.ok("slash", user="U_MAYA", command="/deskhand", text=text)
+        await office.told("U_MAYA", "begun")
+    assert [(what, on) for what, on, _ in office.host.did] == [("work", did)]
+
+
+async def test_with_nothing_behind_it_lists_what_may_stand_there(office):
+    async with office.running():
+        await office.ok("slash", user="U_MAYA", command="/deskhand", text="run T-0004 with")
+        await office.told("U_MAYA", "shop://policies/escalation, or shop://policies/refund")
+    assert office.host.did == []
+
+
+async def test_a_ticket_is_worked_with_the_documents_that_a_person_chose(office, views):
+    async with office.running():
+        card = await office.post(views.ticket_view())
+        await office.press("U_MAYA", card, ids.TICKET_WORK_WITH)
+        form = await office.form("U_MAYA", ids.FORM_TICKET_WORK)
+        options = {one["text"]["text"]: one["value"] for one in form["blocks"][0]["element"]["options"]}
+        assert list(options) == ["shop: shop://policies/escalation", "shop: shop://policies/refund"]
+        assert (await office.do("submit", user="U_MAYA", values={}))["error"] == "fields"
+        chosen = {ids.RESOURCES: {ids.RESOURCES: [options["shop: shop://policies/escalation"]]}}
+        await office.ok("submit", user="U_MAYA", values=chosen)
+        await office.form("U_MAYA", ids.FORM_WORDS, "begun")
+    assert [(what, on) for what, on, _ in office.host.did] == [("work", "T-0004 + shop://policies/escalation")]
+
+
+async def test_a_document_that_is_no_longer_listed_starts_nothing(office, views):
+    async with office.running():
+        card = await office.post(views.ticket_view())
+        await office.press("U_MAYA", card, ids.TICKET_WORK_WITH)
+        form = await office.form("U_MAYA", ids.FORM_TICKET_WORK)
+        value = form["blocks"][0]["element"]["options"][0]["value"]
+        office.host.listed = {"shop://policies/refund": "shop"}
+        await office.ok("submit", user="U_MAYA", values={ids.RESOURCES: {ids.RESOURCES: [value]}})
+        await office.form("U_MAYA", ids.FORM_WORDS, "no longer listed")
+    assert office.host.did == []
+
+
+async def test_where_no_server_lists_a_document_it_says_so(office, views):
+    office.host.listed = {}
+    async with office.running():
+        card = await office.post(views.ticket_view())
+        await office.press("U_MAYA", card, ids.TICKET_WORK_WITH)
+        await office.form("U_MAYA", ids.FORM_WORDS, "No server lists a document")
+
+
+async def test_work_again_takes_a_hint_and_documents(office, views):
+    async with office.running():
+        await office.post(views.ticket_view())
+        card = await office.post(views.draft())
+        await office.press("U_MAYA", card, ids.DRAFT_AGAIN)
+        form = await office.form("U_MAYA", ids.FORM_DRAFT_AGAIN)
+        value = form["blocks"][1]["element"]["options"][0]["value"]
+        await office.ok(
+            "submit", user="U_MAYA", values={"f0": {ids.FIELD: "look at the policy"}, ids.RESOURCES: {ids.RESOURCES: [value]}}
+        )
+        await office.form("U_MAYA", ids.FORM_WORDS, "Taken.")
+    [(_, _, answer)] = office.host.answers
+    assert (answer.action, answer.reason) == ("work_again", "look at the policy")
+    assert answer.content == {"resources": ["shop://policies/escalation"]}
+
+
 async def test_details_show_every_argument_whole_to_whoever_asks(office, views):
     async with office.running():
         await office.post(views.ticket_view())

@@ -1,6 +1,7 @@
 """The desk on the local workspace: what is posted, where, how often, and what becomes of it when Slack has a bad day."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -222,6 +223,80 @@ async def test_a_notice_goes_to_the_thread_and_a_private_one_to_its_person(offic
     assert notice["thread_ts"] == ticket["ts"]
     assert {"type": "user", "user_id": "U_LEA"} in _parts(notice["blocks"][0])
     assert (await office.told("U_MAYA", "Only you see this."))["to"] == "U_MAYA"
+
+
+async def test_a_changed_tool_stands_in_the_channel_itself_and_mentions_an_admin_once(office, views):
+    view = views.changed_tool()
+    await office.post(view)
+    await office.post(replace(view, question=replace(view.question, state=QuestionState.EXPIRED)))
+    [card] = await office.messages()
+    assert card.get("thread_ts") in (None, card["ts"])
+    assert "the tool stays off" in json.dumps(card["blocks"])
+    posts = [call for call in (await office.state())["calls"] if call.get("method") == "chat.postMessage"]
+    assert json.dumps(posts).count("U_ADA") == 1
+
+
+# Reminders and other notices (spec H20, H31)
+
+
+def reminder(office, number=1, **changes):
+    payload = {"question": "q00c0ffee00c0ffee", "roles": ["staff", "lead"], "number": number}
+    return office.item(f"reminder:q00c0ffee00c0ffee:{number}", kind=OutboxKind.NOTICE, payload=payload, **changes)
+
+
+async def test_a_reminder_is_a_message_of_its_own_in_the_thread_and_an_overdue_one_shows_in_the_channel(office, views):
+    ticket = await office.post(views.ticket_view())
+    await office.post(views.question_view())
+    for number in (1, 2):
+        await office.desk.deliver(reminder(office, number))
+    found = [of(await office.messages(), f"reminder:q00c0ffee00c0ffee:{n}") for n in (1, 2)]
+    assert [len(one) for one in found] == [1, 1]
+    for [message] in found:
+        assert message["thread_ts"] == ticket["ts"]
+        assert {"type": "user", "user_id": "U_MAYA"} in [p for b in message["blocks"] for p in _parts(b)]
+    posts = [call["args"] for call in (await office.state())["calls"] if call.get("method") == "chat.postMessage"]
+    assert [bool(post.get("reply_broadcast")) for post in posts[-2:]] == [False, True]
+    assert not any(post["unfurl_links"] or post["unfurl_media"] for post in posts)
+
+
+async def test_a_question_that_has_its_end_is_not_reminded_of(office, views):
+    await office.post(views.ticket_view())
+    await office.post(views.question_view(question=views.question(state=QuestionState.EXPIRED)))
+    before = len(await office.messages())
+    assert "has its end" in (await office.desk.deliver(reminder(office)))["receipt"]
+    office.host.cards.clear()
+    assert "has its end" in (await office.desk.deliver(reminder(office)))["receipt"]
+    assert len(await office.messages()) == before
+
+
+@pytest.mark.parametrize("fault", ["drop_after", "drop_before"])
+async def test_a_reminder_whose_posting_was_cut_off_is_one_message(office, views, fault):
+    await office.post(views.ticket_view())
+    await office.post(views.question_view())
+    await office.ok("fault", kind=fault, method="chat.postMessage")
+    with pytest.raises(DeliveryUnknown):
+        await office.desk.deliver(reminder(office))
+    await office.desk.deliver(reminder(office, uncertain=True, attempts=1))
+    assert len(of(await office.messages(), "reminder:q00c0ffee00c0ffee:1")) == 1
+
+
+async def test_a_reminder_that_slack_put_off_is_tried_again_after_what_slack_said(office, views):
+    await office.post(views.ticket_view())
+    await office.post(views.question_view())
+    await office.ok("fault", kind="ratelimited", method="chat.postMessage", seconds=7)
+    with pytest.raises(Undelivered) as refused:
+        await office.desk.deliver(reminder(office))
+    assert refused.value.retry_after == 7.0
+    await office.desk.deliver(reminder(office, attempts=1))
+    assert len(of(await office.messages(), "reminder:q00c0ffee00c0ffee:1")) == 1
+
+
+async def test_the_days_head_goes_to_the_channel_itself(office):
+    words = "Journal of 2026-06-01: 12 chains, head 5f2b<!channel>."
+    await office.desk.deliver(office.item("head:2026-06-01", kind=OutboxKind.NOTICE, payload={"text": words}, ticket_id=""))
+    [message] = await office.messages()
+    assert message["text"] == "Journal of 2026-06-01: 12 chains, head 5f2b&lt;!channel&gt;."
+    assert "thread_ts" not in message
 
 
 MAIL = {"question_id": "q2", "run_id": "r1", "to": "tom.ashworth@example.com", "subject": "Mixer dead", "text": "Dear Tom"}
