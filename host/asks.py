@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from host import journal, policy
 from host.config import ToolConfig
-from host.forms import InputRequest
+from host.forms import FormRequest, InputRequest, UrlRequest
 from host.history import CallLog
 from host.questions import Ask, digest
 from host.store.codec import dumps
@@ -98,11 +99,17 @@ def ask_input(
         "arguments": intended.arguments,
         "request_key": request.key,
         "message": request.message,
-        "schema": request.schema,
         "round": number,
         "record": {name: dict(fact.record) for name, fact in intended.provenance.items()},
         "approved_by": list(intended.approvers or ((intended.approved_by,) if intended.approved_by else ())),
     }
+    match request:
+        case FormRequest():
+            payload["schema"] = request.schema
+        case UrlRequest():
+            payload |= {"url": request.url, "domain": request.domain, "warnings": list(request.warnings)}
+        case _:
+            assert_never(request)
     bound = digest(tool.name, intended.arguments)
     return Ask(QuestionKind.INPUT_REQUEST, call.written.id, tool.server, roles, bound, tool.digest, payload)
 

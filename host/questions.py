@@ -12,12 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import ValidationError
-from referencing import Registry
-
 from host import journal
 from host.config import HostConfig
+from host.forms import read_answer, read_fields
 from host.hours import moments
 from host.port import Clock
 from host.signal import Signal
@@ -143,6 +140,10 @@ class Questions:
             refused = self._closed(question) or _wrong_person(question, actor) or self._unfit(question, actor, answer)
             if refused is not None:
                 return refused
+            read = _as_asked(question, answer)
+            if isinstance(read, NotTaken):
+                return read
+            answer = read
             if self._changed_since(question):
                 note = "the tool's definition changed after this was asked"
                 await self.supersede(tx, question, note)
@@ -276,7 +277,7 @@ class Questions:
         if answer.action not in _ACTIONS[question.kind]:
             return NotTaken("That button does not belong to this card. Nothing was changed.")
         if question.kind is QuestionKind.INPUT_REQUEST and answer.action == "accept":
-            return self._barred(question, actor) or _unfit_answer(question, answer)
+            return self._barred(question, actor)
         if answer.action in APPROVING and (barred := self._barred(question, actor)):
             return barred
         if question.kind is QuestionKind.CONSENT:
@@ -394,29 +395,20 @@ def _wrong_person(question: Question, actor: Actor) -> NotTaken | None:
     return NotTaken(f"Only {who} may decide this. Nothing was changed.")
 
 
-def _unfit_answer(question: Question, answer: Answer) -> NotTaken | None:
-    """An address to open has no fields: accepting it is all there is to say."""
+def _as_asked(question: Question, answer: Answer) -> Answer | NotTaken:
+    """A form's answer as the form wants it, errors beside their fields (spec H22). An address to open has no fields."""
+    if question.kind is not QuestionKind.INPUT_REQUEST or answer.action != "accept":
+        return answer
     if "url" in question.payload:
-        return NotTaken("There is nothing to fill in here.") if answer.content else None
-    return _unfit_form(question.payload["schema"], answer.content)
-
-
-def _unfit_form(schema: Mapping[str, Json], content: Mapping[str, Json]) -> NotTaken | None:
-    """Answers are validated by us (spec H22): errors go beside their fields."""
-    fields: dict[str, str] = {}
-    check = Draft202012Validator(dict(schema), format_checker=FormatChecker(), registry=Registry())
-    for error in check.iter_errors(dict(content)):
-        fields[_field(error)] = error.message
-    for name in set(content) - set(schema["properties"]):
-        fields[name] = "the form has no such field"
-    return NotTaken("Please correct the form: " + "; ".join(fields.values()), fields) if fields else None
-
-
-def _field(error: ValidationError) -> str:
-    if error.absolute_path:
-        return str(error.absolute_path[0])
-    missing = error.message.split("'")
-    return missing[1] if error.validator == "required" and len(missing) > 1 else ""
+        return NotTaken("There is nothing to fill in here.") if answer.content else answer
+    fields = read_fields(question.payload["schema"])
+    if isinstance(fields, str):
+        return NotTaken(f"This form can't be answered: {fields}. Decline it, or cancel it.")
+    read = read_answer(fields, answer.content)
+    if read.errors:
+        words = "; ".join(f"{name}: {why}" for name, why in read.errors.items())
+        return NotTaken(f"Please correct the form: {words}", read.errors)
+    return replace(answer, content=read.content)
 
 
 def _asked(question: Question) -> journal.Asked:
