@@ -122,19 +122,54 @@ def parse_typed_amount(text: str, currency: str = "") -> Decimal:
     named = re.search(_CURRENCY, typed, re.IGNORECASE)
     if named:
         if not currency or currency_code(named[0]) != currency:
-            raise ValueError(f"{text!r}: leave out the currency; type the number alone, such as 2614.50")
+            raise ValueError(f"{_short(text)}: leave out the currency; type the number alone, such as 2614.50")
         typed = (typed[: named.start()] + typed[named.end() :]).strip()
     if typed.startswith("-"):
-        raise ValueError(f"{text!r} is below zero: type a positive amount, such as 2614.50")
+        raise ValueError(f"{_short(text)} is below zero: type a positive amount, such as 2614.50")
+    found = _unambiguous(typed)
+    if found is not None:
+        return found
+    if re.fullmatch(r"[0-9]+([.,'][0-9]+)+", typed):
+        raise ValueError(_two_ways(text))
+    raise ValueError(f"{_short(text)} is not an amount: type a number, such as 2614.50")
+
+
+def parse_typed_number(text: str) -> Decimal:
+    """The same for any number, of any sign and as many decimals as it has. Raises ValueError in words (spec H21, H22)."""
+    typed = plain(text).strip()
+    minus, digits = typed.startswith("-"), typed.removeprefix("-").removeprefix("+")
+    found = _unambiguous(digits)
+    # Three digits after a point may be thousands, unless what stands before them can't be a group.
+    if (
+        found is None
+        and re.fullmatch(r"[0-9]{1,15}\.[0-9]{1,15}", digits)
+        and not re.fullmatch(r"[1-9][0-9]{0,2}\.[0-9]{3}", digits)
+    ):
+        found = Decimal(digits)
+    if found is None and re.fullmatch(r"[0-9]{13,30}", digits):
+        found = Decimal(digits)
+    if found is not None:
+        return -found if minus else found
+    if re.fullmatch(r"[0-9]+([.,'][0-9]+)+", digits):
+        raise ValueError(_two_ways(text))
+    raise ValueError(f"{_short(text)} is not a number: type digits, with a dot before the decimals, such as 12.50")
+
+
+def _unambiguous(typed: str) -> Decimal | None:
+    """Digits with at most two decimals, or with whole groups of three and two decimals, which only one reading has."""
     if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,2})?", typed) or re.fullmatch(r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]{2}", typed):
         return Decimal(typed.replace(",", ""))
     if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{3})+,[0-9]{2}", typed):
         return Decimal(typed.replace(".", "").replace(",", "."))
-    if re.fullmatch(r"[0-9]+([.,'][0-9]+)+", typed):
-        raise ValueError(
-            f"{text!r} can be read in two ways: type it with a dot before the cents and no other mark, such as 2614.50"
-        )
-    raise ValueError(f"{text!r} is not an amount: type a number, such as 2614.50")
+    return None
+
+
+def _two_ways(text: str) -> str:
+    return f"{_short(text)} can be read in two ways: type it with a dot before the cents and no other mark, such as 2614.50"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "…")
 
 
 def _numbers(data: Json, key: str, currency: str) -> Iterator[Amount]:
