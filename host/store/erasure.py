@@ -155,10 +155,8 @@ _CLEANING = (
 async def clean_files(store: Store) -> str:
     """Writes SQLite's file anew and empties its log, so that nothing that was deleted stands in either (spec H31).
 
-    Empty when that is so, else in words why not. PostgreSQL's files are its administrator's.
+    Empty when that is so, else in words why not. For SQLite alone: PostgreSQL's files are its administrator's.
     """
-    if not store.single_process:
-        return "PostgreSQL keeps deleted rows in its files, log and backups until its administrator cleans them (VACUUM FULL)"
     async with store.read() as tx:
         driver = (await tx.get_raw_connection()).driver_connection
         assert driver is not None, "it is open"
