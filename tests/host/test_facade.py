@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import pytest
@@ -13,13 +13,14 @@ from host.dispatch import Dispatcher
 from host.errors import NotFound
 from host.facade import Host
 from host.loop import Loop
+from host.open_calls import OpenCalls
 from host.questions import Questions
 from host.queue import Queue
 from host.sessions import Sessions
 from host.signal import Signal
 from host.store.engine import Store
 from host.store.servers import ServerMemory
-from host.types import Actor, Answer, RunState, Ticket
+from host.types import Actor, Answer, RoleName, RunState, Ticket
 from host.views import TicketView
 from models.port import Sampling
 from models.scripted import ScriptedModel, call
@@ -31,16 +32,23 @@ ADMIN = Actor("admin-0001", "U1", "Ada Lind", frozenset({"admin"}))
 GUEST = Actor("", "U9", "A guest")
 
 
+class Nobody:
+    """Implements `host.port.People`: no role has anybody."""
+
+    async def holding(self, roles: Collection[RoleName]) -> frozenset[str] | None:
+        return frozenset()
+
+
 @pytest.fixture
 async def host(store: Store, clock: Any) -> AsyncIterator[Host]:
     config, changed, memory = HostConfig(servers={}), Signal(), ServerMemory(store)
     model = ScriptedModel([call("desk.reply", text="Thank you for writing.")] * 3)
-    async with Sessions({}, memory) as sessions:
+    async with Sessions({}, memory) as sessions, OpenCalls() as open_calls:
         catalog = Catalog(sessions, memory, {})
         questions = Questions(store, config, clock, changed, lambda _: "")
-        dispatcher = Dispatcher(store, sessions, catalog, questions, config, clock)
+        dispatcher = Dispatcher(store, sessions, open_calls, catalog, questions, config, clock)
         loop = Loop(store, model, catalog, dispatcher, questions, config, clock, Sampling())
-        queue = Queue(store, loop, catalog, questions, config.limits, clock, changed)
+        queue = Queue(store, loop, catalog, questions, config, clock, changed)
         yield Host(
             store=store,
             queue=queue,
@@ -52,6 +60,7 @@ async def host(store: Store, clock: Any) -> AsyncIterator[Host]:
             clock=clock,
             changed=changed,
             model=model,
+            people=Nobody(),
         )
 
 

@@ -14,10 +14,15 @@ from host.port import DeliveryUnknown, Undelivered
 from host.signal import Signal
 from host.store import outbox as rows
 from host.store import tickets
-from host.store.engine import Store
+from host.store.engine import Store, Tx
 from host.types import SERVICE, Json, OutboxItem, OutboxKind, Run, RunState, Ticket, TicketState
 
 pytestmark = pytest.mark.anyio
+
+
+async def nobody_waits(tx: Tx, question_id: str, why: str) -> None:
+    raise AssertionError(f"no question is in this outbox: {question_id}")
+
 
 MAIL = {"question_id": "q1", "run_id": "run-1", "to": "ines.moreau@example.com", "text": "Hello."}
 
@@ -55,7 +60,7 @@ def pass_on(store: Store, clock: Any) -> Any:
     """One pass of an outbox over a desk."""
 
     async def passing(desk: Desk) -> int:
-        return await Outbox(store, desk, clock, Signal()).deliver_due()
+        return await Outbox(store, desk, clock, Signal(), nobody_waits).deliver_due()
 
     return passing
 
@@ -150,7 +155,7 @@ async def test_what_the_last_process_was_sending_is_unknown_for_mail_and_sent_ag
         for item in await rows.due(tx, clock.now()):
             assert await rows.trying(tx, item)
     desk = Desk()
-    box = Outbox(store, desk, clock, Signal())
+    box = Outbox(store, desk, clock, Signal(), nobody_waits)
     await box.recover()
     while await box.deliver_due():
         pass
@@ -168,7 +173,7 @@ async def test_of_two_outboxes_over_one_database_one_sends(store: Store, clock: 
         assert await rows.trying(tx, item) is True
     async with store.write() as tx:
         assert await rows.trying(tx, item) is False
-    assert await Outbox(store, desk, clock, Signal()).deliver_due() == 0
+    assert await Outbox(store, desk, clock, Signal(), nobody_waits).deliver_due() == 0
 
 
 async def test_a_card_that_changes_while_it_is_drawn_is_drawn_again(store: Store, clock: Any, put: Any, pass_on: Any) -> None:
@@ -191,7 +196,7 @@ async def test_a_card_that_changes_while_a_process_dies_over_it_may_have_arrived
         assert await rows.trying(tx, item)
     await put(OutboxKind.CARD, "question:q1")
     desk = Desk()
-    box = Outbox(store, desk, clock, Signal())
+    box = Outbox(store, desk, clock, Signal(), nobody_waits)
     await box.recover()
     await box.deliver_due()
     assert [(item.uncertain, item.version) for item in desk.items] == [(True, 2)]
@@ -208,7 +213,7 @@ async def test_one_bad_delivery_never_stops_the_others(store: Store, put: Any, p
 async def test_the_outbox_serves_until_it_is_cancelled(store: Store, clock: Any, put: Any) -> None:
     desk = Desk()
     changed = Signal()
-    box = Outbox(store, desk, clock, changed, poll_seconds=0.05)
+    box = Outbox(store, desk, clock, changed, nobody_waits, poll_seconds=0.05)
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
             group.start_soon(box.serve)
