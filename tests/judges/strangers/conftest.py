@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import psutil
@@ -21,7 +21,7 @@ import pytest
 from bot import settings as settings_file
 from bot import wiring
 from bot.headless import ADMIN, LEAD, STAFF
-from host.config import HostConfig, Limits, PolicyRule, ServerConfig, ToolConfig
+from host.config import HostConfig, Limits, PolicyRule, PromptConfig, ServerConfig, ToolConfig
 from host.facade import Host
 from host.store import questions as question_rows
 from host.store.servers import ServerMemory
@@ -176,17 +176,20 @@ Opening = Callable[..., AbstractAsyncContextManager[House]]
 @pytest.fixture
 def open_house(tmp_path: Path) -> Opening:
     """`open_house(clock=ServerConfig(…))`: a running host with these servers. Tools that its configuration says only read are
-    allowed, all others ask. `question_seconds` is how long a server's question waits for people. Opened twice in a test, it is
-    the same state folder: a restart."""
+    allowed, all others ask. `question_seconds` is how long a server's question waits for people; `over_share` what becomes of
+    a start whose tools fill too much of the model's context. Opened twice in a test, it is the same state folder: a restart."""
     file = tmp_path / "deskhand.toml"
     file.write_text('[servers.nobody]\nurl = "http://127.0.0.1:9/mcp"\n', "utf-8")
     settings = settings_file.load(file, tmp_path)
 
     @asynccontextmanager
-    async def opened(*, question_seconds: float = 86400.0, **servers: ServerConfig) -> AsyncIterator[House]:
+    async def opened(
+        *, question_seconds: float = 86400.0, over_share: Literal["say", "refuse"] = "say", **servers: ServerConfig
+    ) -> AsyncIterator[House]:
         limits = Limits(tool_calls=30, hours_for={QuestionKind.INPUT_REQUEST: question_seconds / 3600})
         rules = tuple(PolicyRule(tool=f"{prefix}.*", decision="allow") for prefix in servers)
-        config = HostConfig(servers=servers, policy=rules, limits=limits)
+        prompt = PromptConfig(over_share=over_share)
+        config = HostConfig(servers=servers, policy=rules, limits=limits, prompt=prompt)
         plans: dict[str, tuple[Call, ...]] = {}
 
         def script(request: Request) -> Reply:

@@ -10,6 +10,7 @@ import pytest
 from bot.headless import ADMIN, STAFF
 from host.catalog import NEW, digest_of
 from host.config import ServerConfig
+from host.errors import ConfigError
 from host.types import Answer, OutcomeKind, QuestionKind
 from models.port import Call
 
@@ -51,6 +52,16 @@ async def test_it_is_met_as_a_2025_server_and_every_tool_is_pinned_but_the_one_t
         pins = await house.pins("all")
         assert set(pins) == ALWAYS | ASKING
         assert all(pin.accepted and pin.digest == digest_of(pin.definition) == tools[name].digest for name, pin in pins.items())
+
+
+async def test_its_many_tools_are_too_much_for_a_small_context_and_the_start_says_so(open_house, everything) -> None:
+    with pytest.raises(ExceptionGroup) as refused:
+        async with open_house(all=everything, over_share="refuse"):
+            pass
+    words = r'the tools fill about \d+% of .* \(all about \d+\); .* over_share = "say"'
+    assert refused.group_contains(ConfigError, match=words)
+    async with open_house(all=everything) as house:
+        assert any("the tools fill about" in line for line in house.running.report)
 
 
 async def test_a_call_of_each_kind_comes_back_as_the_model_can_read_it(open_house, everything) -> None:
@@ -96,9 +107,9 @@ async def test_a_call_with_an_effect_waits_for_consent_and_then_runs(open_house,
 
 async def test_a_long_operation_is_waited_for_within_the_servers_time(open_house, everything) -> None:
     async with open_house(all=everything) as house:
-        (done,) = await house.work(one("trigger-long-running-operation", duration=1, steps=4))
-        assert done.text == "Long running operation completed. Duration: 1 seconds, Steps: 4."
-        assert done.duration_ms >= 1000
+        (done,) = await house.work(one("trigger-long-running-operation", duration=0.6, steps=4))
+        assert done.text == "Long running operation completed. Duration: 0.6 seconds, Steps: 4."
+        assert done.duration_ms >= 600
 
 
 async def test_one_that_takes_longer_times_out_and_the_next_call_works(open_house, everything) -> None:

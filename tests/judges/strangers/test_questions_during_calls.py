@@ -8,7 +8,7 @@ import pytest
 
 from bot.headless import LEAD, STAFF
 from host.config import ServerConfig
-from host.types import Answer, NotTaken, OutcomeKind, QuestionKind, QuestionState, Taken
+from host.types import Action, Answer, NotTaken, OutcomeKind, QuestionKind, QuestionState, Taken
 from models.port import Call
 
 pytestmark = pytest.mark.anyio
@@ -54,40 +54,46 @@ async def test_a_form_with_every_kind_of_field_is_filled_in_and_reaches_the_serv
 
 
 async def test_an_answer_that_does_not_fit_is_refused_beside_its_field_and_the_question_stays(open_house, everything_url) -> None:
-    wrong = {
-        "email": ["marta at example.com", 7],
-        "homepage": ["no address"],
-        "birthdate": ["4 April", "1984-02-30"],
-        "integer": [6.5, 101, "7"],
-        "number": ["6,95", -1],
-        "check": ["yes", 1],
-        "untitledSingleSelectEnum": ["Gunther"],
-        "titledSingleSelectEnum": ["Superman"],
-        "legacyTitledEnum": ["Dogs"],
-        "untitledMultipleSelectEnum": [[], "Piano"],
-        "titledMultipleSelectEnum": [["fish-1", "fish-2", "fish-3", "fish-1"], ["Tuna"]],
-        "nickname": ["Marta"],
-    }
+    wrong: list[tuple[str, Any]] = [
+        ("email", "marta at example.com"),
+        ("email", 7),
+        ("homepage", "no address"),
+        ("birthdate", "4 April"),
+        ("birthdate", "1984-02-30"),
+        ("integer", 6.5),
+        ("integer", 101),
+        ("integer", "7"),
+        ("number", "6,95"),
+        ("number", -1),
+        ("check", "yes"),
+        ("check", 1),
+        ("untitledSingleSelectEnum", "Gunther"),
+        ("titledSingleSelectEnum", "Superman"),
+        ("legacyTitledEnum", "Dogs"),
+        ("untitledMultipleSelectEnum", []),
+        ("untitledMultipleSelectEnum", "Piano"),
+        ("titledMultipleSelectEnum", ["fish-1", "fish-2", "fish-3", "fish-1"]),
+        ("titledMultipleSelectEnum", ["Tuna"]),
+        ("nickname", "Marta"),
+    ]
     async with open_house(all=ServerConfig(url=everything_url)) as house:
         ticket, question = await house.asked(form())
-        taken = []
-        for field, values in wrong.items():
-            for value in values:
-                refused = await house.answer(question, LEAD, Answer("accept", content={**FILLED, field: value}))
-                if not isinstance(refused, NotTaken) or set(refused.fields) != {field}:
-                    taken.append((field, value))
-        assert taken == []
+        for field, value in wrong:
+            refused = await house.answer(question, LEAD, Answer("accept", content={**FILLED, field: value}))
+            assert isinstance(refused, NotTaken), (field, value)
+            assert set(refused.fields) == {field}, (field, value)
         assert (await house.open(ticket, QuestionKind.INPUT_REQUEST)).id == question.id
 
 
-@pytest.mark.parametrize(("action", "words"), [("decline", "User declined"), ("cancel", "User cancelled")])
-async def test_decline_and_cancel_go_to_the_server_and_its_own_words_to_the_model(open_house, everything, action, words) -> None:
+async def test_decline_and_cancel_go_to_the_server_and_its_own_words_to_the_model(open_house, everything) -> None:
+    actions: dict[Action, str] = {"decline": "User declined", "cancel": "User cancelled"}
     async with open_house(all=everything) as house:
-        ticket, question = await house.asked(form())
-        assert isinstance(await house.answer(question, LEAD, Answer(action, reason="not ours to say")), Taken)
-        (record,) = await house.records(ticket)
-        assert words in record.text
-        assert words in house.told()
+        for action, words in actions.items():
+            ticket, question = await house.asked(form())
+            assert isinstance(await house.answer(question, LEAD, Answer(action, reason="not ours to say")), Taken)
+            (record,) = await house.records(ticket)
+            assert words in record.text
+            assert words in house.told()
 
 
 async def test_only_those_may_answer_who_answer_for_this_server(open_house, everything_url) -> None:
@@ -153,19 +159,18 @@ async def test_after_a_restart_the_question_is_void_and_a_person_finds_out_what_
         assert looked.payload["tool"] == "all.trigger-elicitation-request"
 
 
-@pytest.mark.parametrize(
-    ("action", "words"), [("accept", "User completed"), ("decline", "User declined"), ("cancel", "cancelled")]
-)
-async def test_an_address_is_shown_whole_and_agreed_to_or_not(open_house, everything, action, words) -> None:
+async def test_an_address_is_shown_whole_and_agreed_to_or_not(open_house, everything) -> None:
     url = "https://login.pay.example.com/consent?order=O-1145&back=https%3A%2F%2Fshop.example.com"
+    actions: dict[Action, str] = {"accept": "User completed", "decline": "User declined", "cancel": "User cancelled"}
     async with open_house(all=everything) as house:
-        ticket, question = await house.asked(address(url, message="Please confirm at the bank."))
-        assert question.payload["url"] == url
-        assert question.payload["domain"] == "login.pay.example.com"
-        assert question.payload["message"] == "Please confirm at the bank."
-        assert isinstance(await house.answer(question, LEAD, Answer(action)), Taken)
-        (record,) = await house.records(ticket)
-        assert words in record.text
+        for action, words in actions.items():
+            ticket, question = await house.asked(address(url, message="Please confirm at the bank."))
+            assert question.payload["url"] == url
+            assert question.payload["domain"] == "login.pay.example.com"
+            assert question.payload["message"] == "Please confirm at the bank."
+            assert isinstance(await house.answer(question, LEAD, Answer(action)), Taken)
+            (record,) = await house.records(ticket)
+            assert words in record.text
 
 
 async def test_an_address_that_imitates_another_is_shown_with_a_warning(open_house, everything_url) -> None:

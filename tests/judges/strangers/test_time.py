@@ -41,20 +41,17 @@ async def test_it_is_met_as_a_2026_server_and_its_tools_are_pinned_as_they_stand
             assert {"inputSchema", "outputSchema", "annotations", "description"} <= set(pin.definition)
 
 
-async def test_its_tools_give_structured_results_that_fit_their_own_schemas(open_house, clock) -> None:
+async def test_its_results_fit_their_own_schemas_and_its_own_error_is_what_the_model_reads(open_house, clock) -> None:
     async with open_house(clock=clock) as house:
-        vienna, tokyo = await house.work(
-            now("Europe/Vienna"), convert(source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")
+        vienna, tokyo, failed = await house.work(
+            now("Europe/Vienna"),
+            convert(source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo"),
+            convert(source_timezone="UTC", time="noon", target_timezone="Asia/Tokyo"),
         )
         assert (vienna.outcome, vienna.data["timezone"]) == (OutcomeKind.RESULT, "Europe/Vienna")
         assert (tokyo.outcome, tokyo.data["time_difference"]) == (OutcomeKind.RESULT, "+9.0h")
-        assert "+9.0h" in house.told()
-
-
-async def test_its_own_error_is_what_the_model_reads(open_house, clock) -> None:
-    async with open_house(clock=clock) as house:
-        (failed,) = await house.work(convert(source_timezone="UTC", time="noon", target_timezone="Asia/Tokyo"))
         assert failed.outcome is OutcomeKind.TOOL_ERROR
+        assert "+9.0h" in house.told()
         assert "Expected HH:MM" in house.told()
 
 
