@@ -52,7 +52,7 @@ class Link:
     def __init__(self, prefix: str, config: ServerConfig, memory: DiscoverMemory) -> None:
         self.prefix, self.config = prefix, config
         #: `process` is drawn anew with each child, 0 without one (spec H13); `changes` rises with every `list_changed` noted.
-        self.process = self.generation = self.changes = 0
+        self.process = self.changes = self._meetings = 0
         self._known = Known(prefix, memory, config_digest(config))
         self._state, self._why, self._claims, self._protocol = "down", "not started yet", "", ""
         self._restarts, self._words = 0, ""
@@ -114,9 +114,9 @@ class Link:
         delay = 0.0
         try:
             while not self._stopping:
-                began, before = anyio.current_time(), self.generation
+                began, before = anyio.current_time(), self._meetings
                 why = await self._attempt()
-                met = self.generation > before
+                met = self._meetings > before
                 long = met and anyio.current_time() - began > SHORT_LIFE
                 delay = 0.0 if long else min(max(2 * delay, FIRST_DELAY), LONGEST_DELAY)
                 self._restarts += 1
@@ -138,7 +138,7 @@ class Link:
 
     async def _attempt(self) -> str:
         """Holds the connection until it ends; says why it did. What is remembered of the server is dropped when it misleads."""
-        words, before = LastWords(), self.generation
+        words, before = LastWords(), self._meetings
         for modes in (await self._known.recalled(), AUTO):
             mark = Mark(CONNECT)
             MARK.set(mark)
@@ -149,7 +149,7 @@ class Link:
                 failed = mapped(error, prefix=self.prefix, mark=mark)
                 if mark.status == 401:
                     self._tokens.renewed(mark.token)
-                if modes is AUTO or self.generation > before or not misled(error):
+                if modes is AUTO or self._meetings > before or not misled(error):
                     self._words = words.line()
                     return str(failed)
                 await self._known.forget()
@@ -191,7 +191,7 @@ class Link:
         self._claims = f"{info.name} {info.version}".strip() if info else ""
         self._protocol = client.protocol_version
         await self._known.learn(client, self._claims)
-        self.generation += 1
+        self._meetings += 1
         self.changes += 1
         self._met, self._words = self.changes, ""
         log.info("%s: connected, %s, %d tools listed", self.prefix, self._protocol, len(self.offer.tools))

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 import anyio
 import httpx2
-from jsonschema.exceptions import SchemaError, best_match
-from jsonschema.validators import validator_for
 from mcp import MCPError, UrlElicitationRequiredError, types
 from mcp.types import (
     CONNECTION_CLOSED,
@@ -26,10 +24,9 @@ from mcp.types import (
     URL_ELICITATION_REQUIRED,
 )
 from pydantic import ValidationError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from host.errors import Answered, BadResult, Gone, ServerError, StateRefused, TimedOut, Unavailable
+from host.schemas import first_problem
 from host.types import Finished, Json, NeedsInput, ServerReply
 
 MAX_TEXT = 200_000
@@ -102,6 +99,10 @@ class Unreadable(Exception):
         return str(self) == TOO_LONG
 
 
+class BodyRefused(httpx2.StreamError):
+    """An HTTP body that was not read, or not to its end. Its text says why."""
+
+
 def leaves(error: BaseException) -> Iterable[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
@@ -127,6 +128,8 @@ def mapped(error: BaseException, *, prefix: str, mark: Mark, state_given: bool =
         return cause
     if isinstance(cause, MCPError):
         return _answered(cause, prefix, mark, state_given)
+    if isinstance(cause, BodyRefused):
+        return BadResult(f"{prefix} {cause}; nothing of it was read")
     if isinstance(cause, _NEVER_REACHED) and mark.status is None:
         return Unavailable(f"{prefix} can't be reached ({type(cause).__name__}); check that it runs and its url")
     if not mark.sent:
@@ -202,12 +205,13 @@ ANSWER = types.CallToolResult | types.InputRequiredResult
 def reply_of(result: ANSWER, *, prefix: str, output_schema: Mapping[str, Json] | None) -> ServerReply:
     """A server's answer as ours. `isError` beats `structuredContent`, whatever the latter says (spec H12).
 
-    Raises BadResult for a text over 200,000 characters and for content that breaks the tool's own output schema.
+    Raises BadResult for a text over 200,000 characters, for content that is no JSON, and for what breaks the tool's own output
+    schema.
     """
     if isinstance(result, types.InputRequiredResult):
         return NeedsInput(pending=result.model_dump(mode="json", by_alias=True, exclude_none=True))
     text = "\n".join(words for block in result.content if (words := block_text(block)))
-    size = len(text) + (len(json.dumps(result.structured_content)) if result.structured_content is not None else 0)
+    size = len(text) + (_size(result.structured_content, prefix) if result.structured_content is not None else 0)
     if size > MAX_TEXT:
         raise BadResult(f"{prefix} answered with {size:,} characters; at most {MAX_TEXT:,} are read")
     if result.is_error:
@@ -215,6 +219,13 @@ def reply_of(result: ANSWER, *, prefix: str, output_schema: Mapping[str, Json] |
     if output_schema is not None:
         _check(result, prefix, output_schema)
     return Finished(text=text, data=result.structured_content, is_error=False)
+
+
+def _size(data: Json, prefix: str) -> int:
+    try:
+        return len(json.dumps(data, allow_nan=False))
+    except (ValueError, RecursionError):
+        raise BadResult(f"{prefix} answered with a number or a depth that no JSON has") from None
 
 
 def url_consent(error: MCPError) -> NeedsInput | None:
@@ -251,23 +262,8 @@ def block_text(block: types.ContentBlock) -> str:
 def _check(result: types.CallToolResult, prefix: str, schema: Mapping[str, Json]) -> None:
     if result.structured_content is None:
         raise BadResult(f"{prefix} promised structured content and sent none")
-    if why := misfit(result.structured_content, schema):
+    if why := first_problem(result.structured_content, dict(schema)):
         raise BadResult(f"{prefix} answered with content that breaks its own output schema: {why}")
-
-
-def misfit(value: Json, schema: Mapping[str, Json]) -> str:
-    """Where `value` breaks `schema`, without the value itself; empty when it fits. Remote references are never fetched."""
-    kind = validator_for(schema)
-    try:
-        kind.check_schema(dict(schema))
-        error = best_match(kind(dict(schema), registry=Registry()).iter_errors(value))
-    except SchemaError:
-        return "the schema itself is not valid"
-    except Unresolvable:
-        return "the schema refers to something outside itself"
-    if error is None:
-        return ""
-    return f"{error.json_path} breaks {error.validator}"
 
 
 def outside_reference(schema: Json) -> str:

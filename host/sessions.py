@@ -120,10 +120,6 @@ class Sessions:
         """Whether it speaks a protocol whose servers ask while a call is open; known once it was connected (spec H15)."""
         return self._at(prefix).link.asks_during_calls()
 
-    def generation(self, prefix: str) -> int:
-        """Rises with every (re)connection; 0 before the first."""
-        return self._at(prefix).link.generation
-
     def changes(self, prefix: str) -> int:
         """Rises with every `list_changed` noted and every (re)connection: look again when it differs (spec H7)."""
         return self._at(prefix).link.changes

@@ -23,11 +23,13 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from host.config import ServerConfig
-from host.replies import GARBLED, MARK, MAX_MESSAGE, TOO_LONG, Unreadable
+from host.replies import GARBLED, MARK, MAX_MESSAGE, TOO_LONG, BodyRefused, Unreadable
 
 EXIT_SECONDS, KILL_SECONDS, FLUSH_SECONDS = 2.0, 2.0, 0.5
 #: A message that is still not at its end after this much of it ends the connection.
 MAX_SKIPPED = 64 * 1024 * 1024
+#: And so does one that is too long already and comes to a stop.
+STALL_SECONDS = 2.0
 _ENDS = 200
 _ID_FIRST = re.compile(rb'^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
 _ID_LAST = re.compile(rb'[,{]\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$')
@@ -63,42 +65,41 @@ class Lines:
     answer it was."""
 
     limit: int = MAX_MESSAGE
+    skipped: int = 0
     _held: bytearray = field(default_factory=bytearray)
     _head: bytes = b""
-    _skipped: int = 0
 
     def feed(self, data: bytes) -> Iterator[Item]:
-        """The messages that end in `data`. Raises EndOfStream when a line has no end."""
+        """The messages that end in `data`."""
         *ends, rest = data.split(b"\n")
         for end in ends:
-            if (item := self._line(end)) is not None:
+            self._hold(end)
+            if (item := self.cut()) is not None:
                 yield item
         self._hold(rest)
-        if self._skipped > MAX_SKIPPED:
-            raise anyio.EndOfStream
 
     def _hold(self, part: bytes) -> None:
         self._held += part
-        if len(self._held) > self.limit or self._skipped:
+        if len(self._held) > self.limit or self.skipped:
             self._head = self._head or bytes(self._held[:_ENDS])
-            self._skipped += len(self._held)
+            self.skipped += len(part)
             del self._held[:-_ENDS]
 
-    def _line(self, end: bytes) -> Item | None:
-        self._hold(end)
-        line, head, skipped = bytes(self._held), self._head, self._skipped
-        self._held, self._head, self._skipped = bytearray(), b"", 0
+    def cut(self) -> Item | None:
+        """What is held, as a message: at its end, or where nobody waits for its end any longer."""
+        line, head, skipped = bytes(self._held), self._head, self.skipped
+        self._held, self._head, self.skipped = bytearray(), b"", 0
         if skipped:
-            return Unreadable(TOO_LONG, _answered(head, line))
+            return Unreadable(TOO_LONG, _answers(head, line))
         if not line.strip():
             return None
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError:
-            return Unreadable(GARBLED, _answered(line[:_ENDS], line[-_ENDS:]))
+            return Unreadable(GARBLED, _answers(line[:_ENDS], line[-_ENDS:]))
 
 
-def _answered(head: bytes, tail: bytes) -> int | None:
+def _answers(head: bytes, tail: bytes) -> int | None:
     """The id of the request that a message answers, told from its ends alone."""
     found = _ID_FIRST.search(head) or _ID_LAST.search(tail)
     return int(found[1]) if found else None
@@ -143,9 +144,15 @@ async def _read(process: Process, came: MemoryObjectSendStream[Item]) -> None:
     assert process.stdout
     lines = Lines()
     with came, suppress(anyio.EndOfStream, *_GONE):
-        while True:
-            for item in lines.feed(await process.stdout.receive()):
+        while lines.skipped <= MAX_SKIPPED:
+            with anyio.move_on_after(STALL_SECONDS if lines.skipped else None) as waited:
+                data = await process.stdout.receive()
+            if waited.cancelled_caught:
+                break
+            for item in lines.feed(data):
                 await came.send(item)
+        if (rest := lines.cut()) is not None:  # a message without an end: what follows can't be told from it
+            await came.send(rest)
     await _drained(process.stdout)
 
 
@@ -210,10 +217,6 @@ def _pipe() -> Iterator[tuple[int, TextIO]]:
 # HTTP
 
 
-class BodyTooLong(httpx2.StreamError):
-    pass
-
-
 class _Bounded(httpx2.AsyncByteStream):
     """A response's body, at most MAX_MESSAGE bytes of it."""
 
@@ -225,7 +228,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for part in self._inner:
             left -= len(part)
             if left < 0:
-                raise BodyTooLong(TOO_LONG)
+                raise BodyRefused(TOO_LONG)
             yield part
 
     async def aclose(self) -> None:
@@ -239,7 +242,7 @@ async def _bound(response: httpx2.Response) -> None:
     if mark is not None and response.request.method == "POST":
         mark.status = response.status_code
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise BodyTooLong("answered with a packed body, which was not asked for")
+        raise BodyRefused("answered with a packed body, which was not asked for")
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Bounded(response.stream)
