@@ -338,6 +338,11 @@ class MemoryHost:
         return (Tool("shop.find_orders", "shop", "find_orders", "", {}, {}, "d", effect="read"),)
 
 
+@pytest.fixture
+def memory_host() -> MemoryHost:
+    return MemoryHost()
+
+
 ROLES = RoleLists(
     staff=frozenset({"U_MAYA", "U_TOM", "U_GUS", "U_SOL"}),
     leads=frozenset({"U_LEA", "U_IVO"}),
