@@ -1,44 +1,43 @@
-"""A server's input request as a form: JSON schema → fields → input blocks, and what was typed → content or errors (spec H22).
+"""A server's form as Slack inputs, and what was typed into them as an answer: the host says what a field is and takes (spec H22).
 
-Pure and quick, so that errors can stand beside the fields in the acknowledgement itself. The host judges the answer again.
-Numbers are typed as text and read by one rule: a point for decimals, no grouping; what could mean two amounts is refused.
+Pure and quick, so that errors can stand beside the fields in the acknowledgement itself. What Slack can't hold is said in words
+in the form's place. An amount is typed as text, since "2.614" must be asked about and not be read; an optional choice has a way
+back to no answer, since Slack has none.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Literal
+from typing import assert_never
 
-from bot.cards.elements import Block, Part, plain
+from bot.cards.elements import Block, Part, line, plain, rich, t
+from bot.cards.text import is_cut, one_line
+from host.forms import (
+    Choice,
+    ChoiceField,
+    ChoicesField,
+    Field,
+    IntegerField,
+    NumberField,
+    TextField,
+    YesNoField,
+    read_answer,
+    read_fields,
+    shown_number,
+)
 from host.types import Json
 
-Kind = Literal["text", "number", "integer", "yes_no", "one_of", "some_of"]
-_MOST_RADIO = 10
+_MOST_BUTTONS = 10
 _MOST_OPTIONS = 100
-_MOST_FIELDS = 40
-_FORMATS = {
-    "email": (re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"), "Write a mail address, such as name@example.com."),
-    "uri": (re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:\S+"), "Write a whole address, with https:// in front."),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field. `options` are (value, title); `least` and `most` bound a number, a text's length, or how many are chosen."""
-
-    name: str
-    kind: Kind
-    title: str
-    hint: str
-    required: bool
-    options: tuple[tuple[str, str], ...] = ()
-    default: Json = None
-    least: float | None = None
-    most: float | None = None
-    form: str = ""
+_MOST_TYPED = 3000
+_LABEL, _HINT, _OPTION = 1900, 1900, 75
+#: Slack takes views of 250 kB.
+_MOST_BYTES = 200_000
+#: What an option carries besides a number, which names the n-th choice (a value may be longer than Slack lets an option's be).
+_YES, _NO, _NONE = "true", "false", "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,9 @@ class Read:
 
 
 def fields(schema: Mapping[str, Json]) -> tuple[Field, ...]:
-    """The fields of a flat object schema, in its order."""
-    required = set(schema.get("required") or ())
-    properties: Mapping[str, Mapping[str, Json]] = schema.get("properties") or {}
-    return tuple(_field(name, spec, name in required) for name, spec in list(properties.items())[:_MOST_FIELDS])
+    """The fields of a form, in its order; none of a form that can't be read."""
+    found = read_fields(schema)
+    return () if isinstance(found, str) else found
 
 
 def block_id(n: int) -> str:
@@ -61,219 +59,232 @@ def block_id(n: int) -> str:
     return f"f{n}"
 
 
+def problem(schema: Mapping[str, Json]) -> str:
+    """Why Slack can't show this form, in words; "" when it can."""
+    found = read_fields(schema)
+    if isinstance(found, str):
+        return _not_shown(found)
+    for one in found:
+        if isinstance(one, TextField) and (one.least > _MOST_TYPED or len(one.default or "") > _MOST_TYPED):
+            return _not_shown(f"“{one.title}” needs more than the {_MOST_TYPED:,} characters that a Slack field holds")
+    if len(json.dumps(_inputs(found, {}, ""))) > _MOST_BYTES:
+        return _not_shown("it is larger than Slack takes")
+    return ""
+
+
+def _not_shown(why: str) -> str:
+    return f"This form can't be shown: {why}."
+
+
 def input_blocks(schema: Mapping[str, Json], given: Mapping[str, Json] | None = None, field_id: str = "field") -> list[Block]:
-    """The form, filled with its defaults or with what was given before."""
-    return [_input(n, field, (given or {}).get(field.name, field.default), field_id) for n, field in enumerate(fields(schema))]
+    """The form, filled with its defaults or with what was given before; in words where there is none to fill in."""
+    if words := problem(schema):
+        return [rich(line(t(f"{words} Decline it or cancel it.", _HINT)))]
+    return _inputs(fields(schema), given or {}, field_id)
 
 
 def read(schema: Mapping[str, Json], values: Mapping[str, Mapping[str, Json]], field_id: str = "field") -> Read:
-    """What was typed (`view.state.values`) as content. An empty optional field is left out."""
-    content: dict[str, Json] = {}
-    errors: dict[str, str] = {}
-    for n, field in enumerate(fields(schema)):
-        raw = _raw((values.get(block_id(n)) or {}).get(field_id) or {})
-        try:
-            value = _value(field, raw)
-        except ValueError as error:
-            errors[field.name] = str(error)
-        else:
-            if value is not None:
-                content[field.name] = value
-    return Read(content, errors)
+    """What was typed (`view.state.values`) as content. An emptied field is left out, one that never came has its default."""
+    found = read_fields(schema)
+    if isinstance(found, str):
+        return Read({}, {"": _not_shown(found)})
+    typed: dict[str, Json] = {}
+    strange: dict[str, str] = {}
+    for n, one in enumerate(found):
+        entry = (values.get(block_id(n)) or {}).get(field_id)
+        if entry is not None:
+            try:
+                typed[one.name] = _typed(one, entry)
+            except LookupError:
+                strange[one.name] = "This choice is no longer offered: open the form again."
+    answer = read_answer(found, typed)
+    content = {name: value for name, value in answer.content.items() if name not in strange}
+    return Read(content, {**answer.errors, **strange})
 
 
 def errors_by_block(schema: Mapping[str, Json], errors: Mapping[str, str]) -> dict[str, str]:
     """Errors keyed as Slack wants them beside the fields; those that belong to no field go to the first."""
-    places = {field.name: block_id(n) for n, field in enumerate(fields(schema))}
+    places = {one.name: block_id(n) for n, one in enumerate(fields(schema))}
     found: dict[str, str] = {}
-    for name, words in errors.items():
+    for name, words in errors.items() if places else ():
         place = places.get(name, block_id(0))
         found[place] = f"{found[place]} {words}" if place in found else words
     return found
 
 
-def read_number(text: str) -> float:
-    """A typed number. Refuses what may be read in two ways, such as "2.614" or "6,95" (amounts are written both ways)."""
-    bare = text.strip()
-    if "," in bare:
-        raise ValueError(
-            f"{bare!r} can be read in two ways: write the number without grouping and with a point, such as 1250.50."
-        )
-    if re.fullmatch(r"-?\d{1,3}\.\d{3}", bare):
-        whole, _, rest = bare.partition(".")
-        raise ValueError(f"{bare!r} can be read in two ways: write {whole}{rest} or {whole}.{rest[:2]}.")
-    if not re.fullmatch(r"-?\d{1,15}(\.\d{1,10})?", bare):
-        raise ValueError(f"{bare!r} is not a number: write digits, with a point for decimals, such as 12.50.")
-    return float(bare)
+# --- fields → inputs ------------------------------------------------------------------------------------------------------
 
 
-def _field(name: str, spec: Mapping[str, Json], required: bool) -> Field:
-    kind, options = _kind(spec)
-    items = spec.get("items") or {}
-    least, most = _bounds(kind, spec)
-    return Field(
-        name=name,
-        kind=kind,
-        title=str(spec.get("title") or name.replace("_", " ")),
-        hint=str(spec.get("description") or ""),
-        required=required,
-        options=options or _options(items),
-        default=spec.get("default"),
-        least=least,
-        most=most,
-        form=str(spec.get("format") or ""),
-    )
+def _inputs(found: Sequence[Field], given: Mapping[str, Json], field_id: str) -> list[Block]:
+    return [_input(n, one, given.get(one.name, one.default), field_id) for n, one in enumerate(found)]
 
 
-def _kind(spec: Mapping[str, Json]) -> tuple[Kind, tuple[tuple[str, str], ...]]:
-    match spec.get("type"):
-        case "boolean":
-            return "yes_no", (("true", "Yes"), ("false", "No"))
-        case "integer":
-            return "integer", ()
-        case "number":
-            return "number", ()
-        case "array":
-            return "some_of", ()
-        case _:
-            options = _options(spec)
-            return ("one_of" if options else "text"), options
-
-
-def _options(spec: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
-    titled: Sequence[Mapping[str, Json]] = spec.get("oneOf") or spec.get("anyOf") or ()
-    if titled:
-        return tuple((str(o.get("const")), str(o.get("title") or o.get("const"))) for o in titled)[:_MOST_OPTIONS]
-    values: Sequence[Json] = spec.get("enum") or ()
-    names: Sequence[str] = spec.get("enumNames") or ()
-    return tuple((str(v), str(names[n] if n < len(names) else v)) for n, v in enumerate(values))[:_MOST_OPTIONS]
-
-
-def _bounds(kind: Kind, spec: Mapping[str, Json]) -> tuple[float | None, float | None]:
-    low, high = {"text": ("minLength", "maxLength"), "some_of": ("minItems", "maxItems")}.get(kind, ("minimum", "maximum"))
-    return spec.get(low), spec.get(high)
-
-
-def _input(n: int, field: Field, value: Json, field_id: str) -> Block:
+def _input(n: int, one: Field, value: Json, field_id: str) -> Block:
+    # No choice may be an answer of its own to a field that is required; Slack would not let it through.
+    optional = not one.required or (isinstance(one, ChoicesField) and one.least == 0)
     block: Block = {
         "type": "input",
         "block_id": block_id(n),
-        "label": plain(field.title, 200),
-        "element": {**_element(field, value), "action_id": field_id},
-        # An optional input may stay empty; a yes/no without a choice is refused by Slack itself when required.
-        "optional": not field.required,
+        "label": plain(one.title, _LABEL),
+        "element": {**_element(one, value), "action_id": field_id},
+        "optional": optional,
     }
-    return {**block, "hint": plain(field.hint, 1900)} if field.hint else block
+    hint = " ".join(_hints(one))
+    return {**block, "hint": plain(hint, _HINT)} if hint else block
 
 
-def _element(field: Field, value: Json) -> Part:
-    match field.kind:
-        case "yes_no" | "one_of":
-            kind = "radio_buttons" if len(field.options) <= _MOST_RADIO else "static_select"
-            chosen = [o for o in _all_options(field) if o["value"] == _chosen(field, value)]
-            return {"type": kind, "options": _all_options(field), **({"initial_option": chosen[0]} if chosen else {})}
-        case "some_of":
-            kind = "checkboxes" if len(field.options) <= _MOST_RADIO else "multi_static_select"
-            wanted = {_chosen(field, item) for item in value or ()}
-            ticked = [o for o in _all_options(field) if o["value"] in wanted]
-            return {"type": kind, "options": _all_options(field), **({"initial_options": ticked} if ticked else {})}
-        case "number" | "integer":
-            return {"type": "plain_text_input", **({"initial_value": _number(value)} if value is not None else {})}
-        case "text":
-            return _text_input(field, value)
+def _element(one: Field, value: Json) -> Part:
+    match one:
+        case TextField():
+            return _text_input(one, value)
+        case NumberField():
+            return {"type": "plain_text_input", **_initial(_number(value)), "placeholder": plain("12.50", 150)}
+        case IntegerField():
+            return _whole_number_input(one, value)
+        case YesNoField() | ChoiceField():
+            options = _options(one)
+            chosen = [option for option in options if option["value"] == _chosen(one, value)]
+            return {**_one_of(options), **({"initial_option": chosen[0]} if chosen else {})}
+        case ChoicesField():
+            return _some_of(one, value)
+        case _:
+            assert_never(one)
 
 
-def _text_input(field: Field, value: Json) -> Part:
-    element: Part = {"type": "plain_text_input", "multiline": field.form == "" and (field.most is None or field.most > 120)}
-    if field.most is not None:
-        element["max_length"] = max(1, min(int(field.most), 3000))
-    if value not in (None, ""):
-        element["initial_value"] = str(value)[: element.get("max_length", 3000)]
-    return element
+def _text_input(one: TextField, value: Json) -> Part:
+    text = str(value) if value not in (None, "") else ""
+    match one.format:
+        case "date":
+            return {"type": "datepicker", **({"initial_date": text} if text else {})}
+        case "email":
+            return {"type": "email_text_input", **_initial(text)}
+        case "uri" if "://" in (text or "://"):
+            return {"type": "url_text_input", **_initial(text)}
+        case _:
+            most = max(1, min(one.most if one.most is not None else _MOST_TYPED, _MOST_TYPED))
+            long = one.format == "" and (one.most is None or one.most > 120)
+            example = {"placeholder": plain("2026-06-01T09:30:00+02:00", 150)} if one.format == "date-time" else {}
+            return {"type": "plain_text_input", "multiline": long, "max_length": most, **_initial(text[:most]), **example}
 
 
-def _all_options(field: Field) -> list[Part]:
-    """Options carry their number, as a value may be longer than an option's may be; yes and no carry themselves."""
-    named = enumerate(field.options)
-    return [{"text": plain(title, 75), "value": value if field.kind == "yes_no" else str(n)} for n, (value, title) in named]
+def _whole_number_input(one: IntegerField, value: Json) -> Part:
+    bounds = {
+        "min_value": None if one.least is None else str(math.ceil(one.least)),
+        "max_value": None if one.most is None else str(math.floor(one.most)),
+    }
+    made: Part = {"type": "number_input", "is_decimal_allowed": False, **_initial(_number(value))}
+    return {**made, **{key: bound for key, bound in bounds.items() if bound is not None}}
 
 
-def _chosen(field: Field, value: Json) -> str | None:
-    if field.kind == "yes_no":
-        return {True: "true", False: "false"}.get(value) if isinstance(value, bool) else None
-    return next((str(n) for n, (option, _) in enumerate(field.options) if option == str(value)), None)
-
-
-def _raw(entry: Mapping[str, Json]) -> Json:
-    if "selected_options" in entry:
-        return [option["value"] for option in entry["selected_options"] or ()]
-    if "selected_option" in entry:
-        return (entry["selected_option"] or {}).get("value")
-    return entry.get("value")
-
-
-def _value(field: Field, raw: Json) -> Json:
-    if raw in (None, "", []):
-        if field.required:
-            raise ValueError("This field is needed.")
-        return None
-    match field.kind:
-        case "yes_no":
-            return _one(raw, {"true": True, "false": False})
-        case "one_of":
-            return _one(raw, {str(n): value for n, (value, _) in enumerate(field.options)})
-        case "some_of":
-            picked = [_one(item, {str(n): value for n, (value, _) in enumerate(field.options)}) for item in raw]
-            return _bounded(field, picked, len(picked), "choices")
-        case "number" | "integer":
-            return _typed_number(field, str(raw))
-        case "text":
-            return _bounded(field, _formatted(field, str(raw)), len(str(raw)), "characters")
-
-
-def _one(raw: Json, known: Mapping[str, Json]) -> Json:
-    if raw not in known:
-        raise ValueError("This choice is no longer offered: open the form again.")
-    return known[raw]
-
-
-def _typed_number(field: Field, raw: str) -> float | int:
-    number = read_number(raw)
-    if field.kind == "integer":
-        if not number.is_integer():
-            raise ValueError("Write a whole number.")
-        number = int(number)
-    if field.least is not None and number < field.least:
-        raise ValueError(f"Write a number of at least {_number(field.least)}.")
-    if field.most is not None and number > field.most:
-        raise ValueError(f"Write a number of at most {_number(field.most)}.")
-    return number
-
-
-def _bounded(field: Field, value: Json, count: int, what: str) -> Json:
-    if field.least is not None and count < field.least:
-        raise ValueError(f"At least {_number(field.least)} {what} are needed.")
-    if field.most is not None and count > field.most:
-        raise ValueError(f"At most {_number(field.most)} {what} are allowed.")
-    return value
-
-
-def _formatted(field: Field, text: str) -> str:
-    if field.form in _FORMATS:
-        pattern, words = _FORMATS[field.form]
-        if not pattern.fullmatch(text.strip()):
-            raise ValueError(words)
-        return text.strip()
-    try:
-        if field.form == "date":
-            date.fromisoformat(text.strip())
-        elif field.form == "date-time":
-            datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        example = "2026-06-01" if field.form == "date" else "2026-06-01T09:30:00+02:00"
-        raise ValueError(f"Write it as {example}.") from error
-    return text.strip() if field.form in ("date", "date-time") else text
+def _initial(text: str) -> Part:
+    return {"initial_value": text} if text else {}
 
 
 def _number(value: Json) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return "" if value is None else shown_number(value) if isinstance(value, int | float) else str(value)
+
+
+def _one_of(options: list[Part]) -> Part:
+    return {"type": "radio_buttons", "options": options} if len(options) <= _MOST_BUTTONS else _select("static_select", options)
+
+
+def _some_of(one: ChoicesField, value: Json) -> Part:
+    options = _options(one)
+    wanted = [_chosen(one, item) for item in value or ()]
+    ticked = [option for option in options if option["value"] in wanted]
+    initial: Part = {"initial_options": ticked} if ticked else {}
+    if len(options) <= _MOST_BUTTONS:
+        return {"type": "checkboxes", "options": options, **initial}
+    most: Part = {"max_selected_items": max(1, one.most)} if one.most is not None else {}
+    return {**_select("multi_static_select", options), **initial, **most}
+
+
+def _select(kind: str, options: list[Part]) -> Part:
+    """A list holds a hundred options; more go into groups."""
+    if len(options) <= _MOST_OPTIONS:
+        return {"type": kind, "options": options}
+    starts = range(0, len(options), _MOST_OPTIONS)
+    groups = [
+        {"label": plain(f"{start + 1} and on", _OPTION), "options": options[start : start + _MOST_OPTIONS]} for start in starts
+    ]
+    return {"type": kind, "option_groups": groups}
+
+
+def _options(one: YesNoField | ChoiceField | ChoicesField) -> list[Part]:
+    if isinstance(one, YesNoField):
+        made = [{"text": plain("Yes", _OPTION), "value": _YES}, {"text": plain("No", _OPTION), "value": _NO}]
+    else:
+        texts = _texts(one.choices)
+        made = [{"text": text, "value": str(n)} for n, text in enumerate(texts)]
+    if one.required or isinstance(one, ChoicesField):
+        return made
+    return [*made, {"text": plain("No answer", _OPTION), "value": _NONE}]
+
+
+def _texts(choices: Sequence[Choice]) -> list[Part]:
+    """The titles; numbered where two would read alike or one had to be cut, so that each can be told from the others."""
+    if _must_number(choices):
+        return [plain(f"{n}. {choice.title}", _OPTION) for n, choice in enumerate(choices, 1)]
+    return [plain(choice.title, _OPTION) for choice in choices]
+
+
+def _must_number(choices: Sequence[Choice]) -> bool:
+    shown = {one_line(choice.title, _OPTION) for choice in choices}
+    return len(shown) < len(choices) or any(is_cut(" ".join(choice.title.split()), _OPTION) for choice in choices)
+
+
+def _hints(one: Field) -> Iterator[str]:
+    """The server's own words, then what the field takes, then titles that had to be cut."""
+    if one.hint:
+        yield one.hint
+    yield from _limits(one)
+    if isinstance(one, ChoiceField | ChoicesField) and _must_number(one.choices):
+        yield " · ".join(f"{n}. {choice.title}" for n, choice in enumerate(one.choices, 1))
+
+
+def _limits(one: Field) -> Iterator[str]:
+    match one:
+        case TextField(least=least, most=most) if least > 1 or (most is not None and most < _MOST_TYPED):
+            yield _between(least if least > 1 else None, most, "characters")
+        case NumberField(least=least, most=most) | IntegerField(least=least, most=most) if (least, most) != (None, None):
+            yield _between(least, most, "")
+        case ChoicesField(least=least, most=most) if least > 0 or most is not None:
+            yield _between(least or None, most, "choices")
+        case _:
+            return
+
+
+def _between(least: float | None, most: float | None, what: str) -> str:
+    low = f"at least {shown_number(least)}" if least is not None else ""
+    high = f"at most {shown_number(most)}" if most is not None else ""
+    words = " and ".join(word for word in (low, high) if word)
+    return f"{words[0].upper()}{words[1:]}{f' {what}' if what else ''}."
+
+
+# --- inputs → values ------------------------------------------------------------------------------------------------------
+
+
+def _typed(one: Field, entry: Mapping[str, Json]) -> Json:
+    """What an input holds, None when it is empty. Raises LookupError for an option that the form doesn't have."""
+    if "selected_options" in entry:
+        return [_picked(one, option["value"]) for option in entry["selected_options"] or ()]
+    if "selected_option" in entry:
+        value = (entry["selected_option"] or {}).get("value")
+        return None if value in (None, _NONE) else _picked(one, value)
+    return entry.get("selected_date") or entry.get("value")
+
+
+def _picked(one: Field, value: str) -> Json:
+    match one:
+        case YesNoField():
+            return {_YES: True, _NO: False}[value]
+        case ChoiceField(choices=choices) | ChoicesField(choices=choices):
+            return {str(n): choice.value for n, choice in enumerate(choices)}[value]
+        case _:
+            raise LookupError(value)
+
+
+def _chosen(one: YesNoField | ChoiceField | ChoicesField, value: Json) -> str | None:
+    if isinstance(one, YesNoField):
+        return {True: _YES, False: _NO}.get(value) if isinstance(value, bool) else None
+    return next((str(n) for n, choice in enumerate(one.choices) if choice.value == value), None)
