@@ -155,6 +155,17 @@ def test_what_others_wrote_can_neither_style_the_terminal_nor_break_the_line() -
     assert said.getvalue().rstrip("\n") == "⟦U+001B⟧[2Jlost [/usr/lib/x] [bold]Allow it?"
 
 
+def test_each_server_is_told_in_one_line_with_its_tools_and_their_share() -> None:
+    done = deskhand("servers", "check")
+    assert done.returncode == 0, done.stderr
+    shop = next(line for line in done.stdout.splitlines() if line.startswith("shop: connected"))
+    for part in ("protocol 2026-07-28", "5 tools, 5 usable", "of the model's context", "calls itself kitchen-and-garden-shop"):
+        assert part in shop
+    listed = deskhand("servers", "tools").stdout
+    assert "shop.issue_refund: effect, usable" in listed
+    assert "partner.track_parcel: read, usable" in listed
+
+
 def test_a_changed_tool_is_shown_with_its_difference_and_accepted_by_name(config: Path, tmp_path: Path) -> None:
     drifting = f'command = ["{{python}}", "-m", "servers.partner", "--variant", "drifting", "--state", "{tmp_path}/drift.txt"]'
     path = changed(config, 'command = ["{python}", "-m", "servers.partner"]', drifting)
@@ -163,7 +174,9 @@ def test_a_changed_tool_is_shown_with_its_difference_and_accepted_by_name(config
     assert "as it was accepted" in first.stdout, first.stderr
     seen = deskhand("servers", "pins", "--config", path, "--state", state)
     assert "partner.track_parcel" in seen.stdout
-    assert any(line.startswith("+") for line in seen.stdout.splitlines())
+    assert "description changed" in seen.stdout
+    assert "now: Track a parcel by its tracking number, e.g. FX-48213377." in seen.stdout
+    assert "argument customer_email is new" in seen.stdout
     accepted = deskhand("servers", "pins", "--accept", "partner.track_parcel", "--config", path, "--state", state)
     assert "is accepted" in accepted.stdout, accepted.stderr
     assert "as it was accepted" in deskhand("servers", "pins", "--config", path, "--state", state).stdout
