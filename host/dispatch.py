@@ -31,7 +31,7 @@ from host.checkpoint import Checkpoint
 from host.checks import other_customers
 from host.config import HostConfig, ReadBack
 from host.consent import Consent, settings_of
-from host.errors import Answered, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown, where
+from host.errors import Answered, BadResult, NotSent, ServerError, StaleLease, StateRefused, TimedOut, Unknown, where
 from host.forms import read_requests
 from host.history import CallLog
 from host.lease import writing
@@ -41,7 +41,7 @@ from host.prompt import READ_RESOURCE, REPLY
 from host.questions import Questions
 from host.sessions import AskDuring, Sessions
 from host.store import journal as journal_rows
-from host.store import outbox, servers
+from host.store import outbox, servers, tickets
 from host.store.codec import dumps, iso
 from host.store.engine import Store, Tx
 from host.types import (
@@ -324,19 +324,23 @@ class Dispatcher:
     ) -> Mapping[str, Json]:
         """A question of a server of the older protocol, while its call stays open. In doubt it is told "cancel" (spec H20)."""
         opened.rounds += 1
+        most = self._config.limits.input_rounds
+        if opened.rounds > 2 * most:  # told "cancel" again and again, and nothing else ends this call
+            raise BadResult(f"{tool.server} asked more than {2 * most} times in one call and was given up")
         requests = read_requests({"inputRequests": {"question": {"method": "elicitation/create", "params": params}}})
-        if isinstance(requests, str) or opened.rounds > self._config.limits.input_rounds:
-            opened.unanswered = (
-                Outcome(OutcomeKind.UNDELIVERABLE, f"{tool.server} asks for something that can't be shown: {requests}")
-                if isinstance(requests, str)
-                else Outcome(
-                    OutcomeKind.FAILED, f"{tool.server} asked more than {opened.rounds - 1} times in one call", step="run"
-                )
-            )
+        if isinstance(requests, str):
+            why = f"{tool.server} asks for something that can't be shown: {requests}"
+            opened.unanswered = Outcome(OutcomeKind.UNDELIVERABLE, why)
+            return CANCEL
+        if opened.rounds > most:
+            opened.unanswered = Outcome(OutcomeKind.FAILED, f"{tool.server} asked more than {most} times in one call", step="run")
             return CANCEL
         roles = self._config.servers[tool.server].input_roles
         ask = replace(ask_input(call, intended, tool, roles, requests[0], opened.rounds), resumable=False)
-        async with self._writing(opened.run) as tx:
+        async with self._store.write() as tx:  # no worker's write: the call is this process's, whoever leased the run since
+            if (await tickets.run(tx, context.run.id)).cancelled:
+                opened.unanswered = unanswered(QuestionState.CANCELLED, "the run was stopped")
+                return CANCEL
             question = await self._questions.ask(tx, opened.run, ask)
         opened.ask()
         ended = await self._questions.ended(question.id)
