@@ -53,6 +53,7 @@ _RULES: Final = (
 _LANGUAGES: Final = {"en": "English", "de": "German", "nl": "Dutch", "fr": "French", "es": "Spanish", "it": "Italian"}
 #: Steps of the checkpoint whose refusal says what to write instead, so that another try is right.
 _MENDABLE: Final = ("arguments", "grounded")
+_EMPTY: Final = "Done; the result is empty."
 _TAGS = re.compile(r"<(?=/?tool_(?:call|response)s?\b|/?tools\b|\|)", re.IGNORECASE)
 
 
@@ -215,7 +216,8 @@ def _body(name: str, outcome: Outcome) -> str:
     why = f": {outcome.why.rstrip('. ')}" if outcome.why else ""
     match outcome.kind:
         case OutcomeKind.RESULT:
-            return "Taken as the draft of the reply." if name == REPLY else _content(outcome) or "Done; the result is empty."
+            told = f"Note: {outcome.why.rstrip('. ')}.\n" if outcome.why else ""
+            return "Taken as the draft of the reply." if name == REPLY else told + (_content(outcome) or _EMPTY)
         case OutcomeKind.TOOL_ERROR:
             said = _content(outcome) or outcome.why or "no reason given"
             return f"The tool answered with an error, so this was not done. {said}"
