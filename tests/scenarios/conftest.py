@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +23,7 @@ from bot import wiring
 from bot.headless import ADMIN, LEAD, STAFF, filled
 from bot.mailroom.files import read_tickets
 from host import journal
-from host.config import HostConfig
+from host.config import HostConfig, Limits, PolicyRule, ServerConfig, ToolConfig
 from host.facade import Host
 from host.score import TicketResult
 from host.store import journal as journal_rows
@@ -30,18 +32,36 @@ from host.types import (
     Actor,
     Answer,
     AnswerResult,
+    Effect,
     Json,
     OutboxItem,
     Question,
     QuestionKind,
     QuestionState,
     Ticket,
+    ToolCallRecord,
 )
 from models.port import Call, Message, Reply, Request
 from models.scripted import ScriptedModel
 
+ROUNDS = (
+    "form",
+    "three",
+    "endless",
+    "patient",
+    "never",
+    "address",
+    "secret",
+    "forgetful",
+    "lapsed",
+    "must_open",
+    "plain",
+    "two",
+    "both",
+)
 ROOT = Path(__file__).resolve().parents[2]
 STAFF2 = Actor("staff-0009", "headless-staff-2", "Second staff", frozenset({"staff"}))
+LEAD2 = Actor("lead-0004", "headless-lead-2", "Second lead", frozenset({"lead"}))
 BOTH = Actor("staff-0011", "headless-both", "Staff and lead", frozenset({"staff", "lead"}))
 STRANGER = Actor("", "U-stranger", "Somebody", frozenset())
 
@@ -120,6 +140,16 @@ class Scripts:
         return cls.reply("I could not do this for you; a colleague will look at your order.")
 
     @classmethod
+    def tries(cls, request: Request) -> Reply:
+        """Call the tool of the server "rounds" that the ticket names ("try form"), then reply."""
+        own = own_part(request)
+        named = re.search(r"try (\w+)", own[0].content)
+        assert named is not None, "the ticket names its tool"
+        if any(message.role == "assistant" for message in own):
+            return cls.reply("Thank you for writing.")
+        return cls.call(f"rounds.{named[1]}", order_id="O-1145")
+
+    @classmethod
     def turns(cls, *replies: Reply | Script) -> Script:
         """One after the other; the last one again and again."""
         left = list(replies)
@@ -134,7 +164,7 @@ class Scripts:
 class Office:
     """A running host with people that a test plays by hand."""
 
-    staff, staff2, lead, both, admin, stranger = STAFF, STAFF2, LEAD, BOTH, ADMIN, STRANGER
+    staff, staff2, lead, lead2, both, admin, stranger = STAFF, STAFF2, LEAD, LEAD2, BOTH, ADMIN, STRANGER
 
     def __init__(self, running: wiring.Running, model: ScriptedModel, desk: QuietDesk, clock: MovingClock, state: Path) -> None:
         self.running, self.model, self.desk, self.clock, self.state = running, model, desk, clock, state
@@ -158,6 +188,28 @@ class Office:
     async def work(self, *tickets: str | Ticket) -> None:
         await self.take(*tickets)
         await self.settle()
+
+    async def tries(self, number: int, tool: str) -> str:
+        """Work a new ticket that tries one tool (see `Scripts.tries`); its id."""
+        new: dict[str, Any] = {
+            "id": f"T-{number}",
+            "intake_key": f"test:{number}",
+            "subject": "A test",
+            "body": f"O-1145: try {tool}",
+        }
+        one = replace(all_tickets()[0], **new)
+        await self.work(one)
+        return one.id
+
+    def wire(self) -> list[dict[str, Any]]:
+        """Every call and answer that reached the server "rounds"."""
+        path = self.state / "wire.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    async def call(self, ticket_id: str) -> ToolCallRecord:
+        """The only call of a ticket so far."""
+        (record,) = (await self.result(ticket_id)).calls
+        return record
 
     async def questions(self, ticket_id: str) -> tuple[Question, ...]:
         async with self.running.store.read() as tx:
@@ -317,3 +369,28 @@ def with_partner(config: HostConfig, variant: str, *arguments: str) -> HostConfi
     partner = config.servers["partner"]
     changed = partner.model_copy(update={"command": (*partner.command, "--variant", variant, *arguments)})
     return config.model_copy(update={"servers": {**config.servers, "partner": changed}})
+
+
+def only_rounds(state: Path, era: str = "2026", effect: Effect = "effect", **more: Any) -> Callable[[HostConfig], HostConfig]:
+    """The server of tests/host/servers/rounds.py alone; its tools are allowed unasked. `limits` and others are the host's."""
+    server = ServerConfig(
+        command=(sys.executable, "-S", str(ROOT / "tests/host/servers/rounds.py")),
+        env={"ERA": era, "LOG": str(state / "wire.jsonl"), "TOOLS": str(state / "tools.json")},
+        timeout_seconds=5,
+        tools={name: ToolConfig(effect=effect) for name in ROUNDS},
+    )
+    policy = tuple(PolicyRule(tool=f"rounds.{name}", decision="allow") for name in ROUNDS)
+    kept: dict[str, Any] = {"servers": {"rounds": server}, "policy": policy, **more}
+    if "limits" in more:
+        kept["limits"] = Limits(**more["limits"])
+    return lambda config: config.model_copy(update=kept)
+
+
+@pytest.fixture
+def open_rounds(open_office: Opening, tmp_path: Path) -> Opening:
+    """`open_rounds("2025", effect="read", limits={...})`: an office with "rounds" alone, whose tools the model tries."""
+
+    def opened(era: str = "2026", effect: Effect = "effect", script: Script = Scripts.tries, **more: Any) -> Any:
+        return open_office(script, change=only_rounds(tmp_path / "state", era, effect, **more))
+
+    return opened

@@ -31,7 +31,7 @@ CASES: tuple[tuple[str, Any, str, str], ...] = (
     ("get_order_status", {"order_id": "O-1145"}, "unknown_tool", "shop.get_order_status"),
     (LOOK_UP, {"order_id": "O-9999"}, "refused", "O-9999"),
     (LOOK_UP, {"order_id": "O-2289"}, "refused", "O-2289"),
-    (LOOK_UP, {}, "refused", "required"),
+    (LOOK_UP, {}, "refused", "order_id is missing"),
     (LOOK_UP, {"order_id": "O-1145", "customer_id": "C-0125"}, "refused", "customer_id"),
     (LOOK_UP, {"order_id": ["O-1145"]}, "refused", "not"),
     (LOOK_UP, None, "unreadable", "not a JSON object"),
