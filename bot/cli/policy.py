@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 
 import anyio
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from bot import wiring
 from bot.cards.text import visible
@@ -62,7 +62,8 @@ def show(context: typer.Context, config: Config = None) -> None:
 
 
 def _print_rules(settings: Settings) -> None:
-    table = Table("rule", "line", "decision", "tool", "when", "why", box=None)
+    whole = [Column(name, overflow="fold") for name in ("rule", "line", "decision", "tool", "when", "why")]
+    table = Table(*whole, box=None)
     for number, rule in enumerate(settings.host.policy, 1):
         when = " and ".join(f"{name} {text}" for name, text in rule.when.items()) or "always"
         line = _line(settings, number)
