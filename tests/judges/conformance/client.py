@@ -28,7 +28,7 @@ from models import scripted
 from models.port import Reply, Request
 
 PREFIX, SECRET_ENV = "judge", "JUDGE_CLIENT_SECRET"
-SECONDS = 25
+SECONDS = 55
 #: Read as attached resources, so that reading shows its headers too.
 RESOURCES = {"http-standard-headers": ("file:///path/to/file%20name.txt", "https://example.com/resource?id=123")}
 ECHO, FOCAL = "json_schema_echo", "json_schema_2020_12_tool"

@@ -116,13 +116,14 @@ Running = dict[tuple[str, str], Future[Judged]]
 
 
 def suite(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*SUITE, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([*SUITE, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
 
 
 def judge(scenario: str, version: str, folder: Path) -> Judged:
     at = [] if version == "extension" else ["--spec-version", version]
     command = f"{sys.executable} {CLIENT}"
-    done = suite("client", "--command", command, "--scenario", scenario, *at, "--output-dir", str(folder))
+    bounds = ["--timeout", "60000", "--output-dir", str(folder)]
+    done = suite("client", "--command", command, "--scenario", scenario, *at, *bounds)
     (found,) = folder.rglob("checks.json")
     said = [path.read_text("utf-8") for path in sorted(found.parent.glob("std*.txt"))]
     return Judged(done.returncode, json.loads(found.read_text("utf-8")), "\n".join([done.stdout, *said]))
@@ -145,7 +146,7 @@ def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize(("scenario", "version"), CASES)
 def test_a_scenario_passes_with_every_check(judged: Running, scenario: str, version: str) -> None:
-    one = judged[scenario, version].result(timeout=100)
+    one = judged[scenario, version].result(timeout=110)
     assert one.named("SUCCESS"), f"nothing was checked\n{one.said}"
     assert one.named("FAILURE") + one.named("WARNING") == [], one.said
     assert set(one.named("SKIPPED")) <= set(MAY_SKIP.get(scenario, {})), one.said
