@@ -229,7 +229,13 @@ class Dispatcher:
 
             async def send(opened: OpenCall) -> ServerReply:
                 ask = partial(self._ask_during, context, call, intended, tool, opened)
-                return await self._request(context.ticket, intended, tool, responses, state, ask)
+                try:
+                    reply = await self._request(context.ticket, intended, tool, responses, state, ask)
+                except ServerError:
+                    await self._let_go(context.run)
+                    raise
+                await self._let_go(context.run)
+                return reply
 
             opened = self._open.start(call.written.id, context.run, send)
         opened.run = context.run
@@ -241,6 +247,11 @@ class Dispatcher:
             raise news
         call.unanswered = opened.unanswered
         return news
+
+    async def _let_go(self, run: Run) -> None:
+        """An open call ended: a question that its server withdrew, or left behind, is nobody's any more, and the run goes on."""
+        async with self._store.write() as tx:
+            await self._questions.cancel(tx, run.id, "the server ended the call before it was answered")
 
     async def _request(
         self,
@@ -482,6 +493,7 @@ class Dispatcher:
                 await journal_rows.log_call(tx, row(context, ended.call_id, ended.tool, kind, ms, iso(now), call.intended))
             if call.latest(QuestionKind.MAY_HAVE_RUN) is not None:  # found out meanwhile, or answered
                 await self._questions.cancel(tx, context.run.id, "it was found out", QuestionState.SUPERSEDED)
+            await self._questions.cancel(tx, context.run.id, "the call that this belongs to has ended")  # others of its round
             for asked in call.asked:
                 await outbox.put(tx, OutboxKind.CARD, f"question:{asked.question_id}", context.ticket.id, now)
             await outbox.put(tx, OutboxKind.CARD, f"ticket:{context.ticket.id}", context.ticket.id, now)
