@@ -25,6 +25,7 @@ from bot.mailroom.files import read_tickets
 from host import journal
 from host.config import HostConfig, Limits, PolicyRule, ServerConfig, ToolConfig
 from host.facade import Host
+from host.port import Undelivered
 from host.score import TicketResult
 from host.store import journal as journal_rows
 from host.store import questions as question_rows
@@ -83,11 +84,17 @@ class MovingClock:
 
 @dataclass
 class QuietDesk:
-    """Takes every delivery and answers nothing."""
+    """Takes every delivery and answers nothing. What is `refused` can never be delivered, what is `away` can't be now."""
 
     items: list[OutboxItem] = field(default_factory=list)
+    refused: Callable[[OutboxItem], bool] = lambda _: False
+    away: bool = False
 
     async def deliver(self, item: OutboxItem) -> Mapping[str, Json]:
+        if self.away:
+            raise Undelivered("ratelimited", retry_after=30.0)
+        if self.refused(item):
+            raise Undelivered("channel_not_found", final=True)
         self.items.append(item)
         return {"receipt": f"quiet-{item.id}"}
 
@@ -164,6 +171,7 @@ class Scripts:
 class Office:
     """A running host with people that a test plays by hand."""
 
+    rounds = str(ROOT / "tests/host/servers/rounds.py")
     staff, staff2, lead, lead2, both, admin, stranger = STAFF, STAFF2, LEAD, LEAD2, BOTH, ADMIN, STRANGER
 
     def __init__(self, running: wiring.Running, model: ScriptedModel, desk: QuietDesk, clock: MovingClock, state: Path) -> None:
@@ -374,7 +382,7 @@ def with_partner(config: HostConfig, variant: str, *arguments: str) -> HostConfi
 def only_rounds(state: Path, era: str = "2026", effect: Effect = "effect", **more: Any) -> Callable[[HostConfig], HostConfig]:
     """The server of tests/host/servers/rounds.py alone; its tools are allowed unasked. `limits` and others are the host's."""
     server = ServerConfig(
-        command=(sys.executable, "-S", str(ROOT / "tests/host/servers/rounds.py")),
+        command=(sys.executable, "-S", Office.rounds),
         env={"ERA": era, "LOG": str(state / "wire.jsonl"), "TOOLS": str(state / "tools.json")},
         timeout_seconds=5,
         tools={name: ToolConfig(effect=effect) for name in ROUNDS},

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
 
-from host.types import Answer, NotTaken, QuestionKind, QuestionState, Taken
+from host.types import Answer, NotTaken, OutboxItem, QuestionKind, QuestionState, Taken
 
 pytestmark = pytest.mark.anyio
 
@@ -283,6 +284,59 @@ async def test_who_does_not_agree_to_open_an_address_ends_the_call_before_it_ran
         record = await office.call(ticket)
         assert (record.outcome.value, "did not run" in record.note) == ("declined", True)
         assert len(office.wire()) == 1
+
+
+async def test_an_older_server_that_takes_its_question_back_lets_its_run_go_on(open_rounds: Opening) -> None:
+    async with open_rounds("2025") as office:
+        ticket = await office.tries(9001, "form")
+        old = await office.open(ticket)
+        office.server_process(office.rounds).send_signal(signal.SIGUSR1)
+        await office.until(lambda: ended(office, ticket))
+        assert ((await office.call(ticket)).outcome.value, (await office.call(ticket)).text) == ("result", "withdrawn")
+        late = await office.answer(old, office.lead, YES)
+        assert isinstance(late, NotTaken)
+        assert "the server ended the call before it was answered" in late.words
+        assert [entry for entry in office.wire() if "answer" in entry] == []
+
+
+@pytest.mark.parametrize(("effect", "kind"), [("effect", QuestionKind.MAY_HAVE_RUN), ("read", QuestionKind.SIGN_OFF)])
+async def test_an_older_server_that_dies_over_its_question_is_not_waited_for(
+    open_rounds: Opening, effect: str, kind: QuestionKind
+) -> None:
+    async with open_rounds("2025", effect=effect) as office:
+        ticket = await office.tries(9001, "form")
+        old = await office.open(ticket)
+        await office.restart_server(office.rounds)
+        await office.until(lambda: ended(office, ticket, old))
+        assert (await office.open(ticket)).kind is kind
+        assert isinstance(await office.answer(old, office.lead, YES), NotTaken)
+        if effect == "read":
+            assert (await office.call(ticket)).outcome.value == "failed"
+
+
+async def ended(office: Any, ticket: str, question: Any = None) -> bool:
+    await office.settle()
+    if question is None:
+        return bool(await office.outcomes(ticket))
+    newest: str = (await office.open(ticket)).id
+    return newest != question.id
+
+
+async def test_the_other_questions_of_a_round_end_with_one_that_reached_nobody(open_rounds: Opening) -> None:
+    async with open_rounds() as office:
+        refused: list[str] = []
+
+        def the_first(item: OutboxItem) -> bool:
+            refused.extend([item.key] if item.key.startswith("question:") and not refused else [])
+            return item.key in refused
+
+        office.desk.refused = the_first
+        ticket = await office.tries(9001, "three")
+        assert (await office.call(ticket)).outcome.value == "undeliverable"
+        assert "reached nobody" in office.told()
+        assert len(office.wire()) == 1
+        states = {q.state.value for q in await office.questions(ticket) if q.kind is QuestionKind.INPUT_REQUEST}
+        assert states == {"undeliverable", "cancelled"}, "nobody is asked for an answer that is never sent"
 
 
 @pytest.mark.parametrize(("effect", "outcome"), [("effect", "may_have_run"), ("read", "asked again")])

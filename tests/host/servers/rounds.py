@@ -1,11 +1,13 @@
 """A server without an SDK that asks people before it goes on, over stdio. `python rounds.py`; $ERA is "2026" or "2025".
 
 What a tool does is its name, see `begin_2026` and `ASKING`. $TOOLS names a JSON file with a list of definitions to offer in place
-of the built-in ones; it is watched, and a change is announced. $LOG names a file that gets one JSON line for each tool call.
+of the built-in ones; it is watched, and a change is announced. $LOG names a file that gets
+one JSON line for each tool call. SIGUSR1 takes open questions back.
 """
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -143,6 +145,14 @@ class Open:
 OPEN: dict[str, Open] = {}
 
 
+def withdraw(_number: int, _frame: object) -> None:
+    """Takes every open question back and ends its call."""
+    for key, call in list(OPEN.items()):
+        del OPEN[key]
+        write({"method": "notifications/cancelled", "params": {"requestId": key}})
+        text(call.identity, "withdrawn")
+
+
 def begin_2025(identity: Any, name: str) -> None:
     if name in ASKING:
         Open(identity, ASKING[name]).go_on()
@@ -187,6 +197,7 @@ def watch(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGUSR1, withdraw)
     if ERA == "2025" and (watched := os.environ.get("TOOLS")):
         threading.Thread(target=watch, args=(Path(watched),), daemon=True).start()
     for line in sys.stdin:
