@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
+import uvicorn
 from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -170,8 +171,25 @@ def minor() -> str:
     return "Stock is counted on Mondays."
 
 
+def noting(app: Any, log: Any) -> Any:
+    """The same app, with every message that it is sent as a line in `log`."""
+
+    async def noted(scope: Any, receive: Any, send: Any) -> None:
+        async def received() -> Any:
+            message = await receive()
+            if message.get("body"):
+                log.write(message["body"] + b"\n")
+            return message
+
+        await app(scope, received, send)
+
+    return noted
+
+
 if __name__ == "__main__":
     if "--http" in sys.argv:
-        mcp.run("streamable-http", host="127.0.0.1", port=int(sys.argv[sys.argv.index("--http") + 1]))
+        with open(os.environ.get("BENCH_LOG", os.devnull), "ab", buffering=0) as log:
+            app = noting(mcp.streamable_http_app(), log)
+            uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[sys.argv.index("--http") + 1]), log_level="warning")
     else:
         mcp.run()

@@ -35,6 +35,8 @@ TOOLS: list[Any] = [
     {"name": "refuse", "description": "Answers with an error.", "inputSchema": ANY},
     {"name": "garbage", "description": "Answers with a line that is no JSON.", "inputSchema": ANY},
     {"name": "no_content", "description": "Leaves content out.", "inputSchema": ANY},
+    {"name": "late_and_bad", "description": "Its schema is a list.", "inputSchema": []},
+    {"name": "last", "description": "Fine too.", "inputSchema": ANY},
 ]
 SHORT, LONG, ENDLESS = 1_000, 6 * 1024 * 1024, 80 * 1024 * 1024
 PAGE = 5
@@ -91,6 +93,8 @@ def call(name: str, params: dict[str, Any]) -> dict[str, Any]:
 
 WANTED = [{"mode": "url", "message": "Sign in first", "url": "https://shop.example.com/sign-in", "elicitationId": "e-1"}]
 OPENED: list[str] = []
+NOT_SPOKEN = {"code": -32022, "message": "not spoken", "data": {"supported": ["2026-07-28"], "requested": "2026-07-28"}}
+JSON = "application/json"
 
 
 def error_of(name: str) -> dict[str, Any] | None:
@@ -102,7 +106,8 @@ def error_of(name: str) -> dict[str, Any] | None:
     if name == "needs_nonsense":
         return {"code": -32042, "message": "open this", "data": {"elicitations": [{"url": 7}]}}
     if name == "other_version":
-        return {"code": -32022, "message": "no longer spoken", "data": {"supported": ["2025-11-25"], "requested": "2026-07-28"}}
+        OPENED.append(name)
+        return NOT_SPOKEN if len(OPENED) == 1 else None
     return None
 
 
@@ -256,8 +261,9 @@ def stdio() -> None:
 
 class Handler(BaseHTTPRequestHandler):
     """What stands in front of /mcp changes every answer to a tool call: `/status/503` gives that HTTP status, `/cut` closes the
-    connection, `/long`, `/longevent`, `/packed`, `/endless` and `/other` give a body of that kind. `/guard/mcp` wants a token
-    that `/token` issued; the tool "revoke" makes all of them worthless. `/ask/mcp` asks during the call, over an event stream.
+    connection, `/long`, `/longevent`, `/packed`, `/endless` and `/other` give a body of that kind, `/later` gives the first one a
+    version error, `/ask` asks during the call, over an event stream. `/guard/mcp` wants a token that `/token` issued; the tool
+    "revoke" makes all of them worthless.
     """
 
     protocol_version = "HTTP/1.1"
@@ -285,6 +291,7 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(30)
         return self._send(202 if reply is None else 200, b"" if reply is None else json.dumps(reply).encode())
 
+    laters = 1
     answers: list[Any] = []  # noqa: RUF012  of the whole process
 
     def _odd(self, parts: list[str], message: dict[str, Any]) -> bool:
@@ -301,6 +308,9 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(200, event, kind="text/event-stream")
             case "packed":
                 self._send(200, gzip.compress(json.dumps(result_of(message["id"], "x" * LONG)).encode()), Encoding="gzip")
+            case "later" if Handler.laters:
+                Handler.laters -= 1
+                self._send(400, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": NOT_SPOKEN}).encode(), kind=JSON)
             case "endless":
                 self._begin(200, "application/json", **{"Transfer-Encoding": "chunked"})
                 for _part in range(ENDLESS // 65536):

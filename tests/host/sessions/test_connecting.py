@@ -12,6 +12,8 @@ import pytest
 from host.config import ServerConfig
 from host.errors import Gone, NotFound, ServerError, Unavailable
 from host.probes import config_digest
+from host.store.engine import Store
+from host.store.servers import ServerMemory
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +56,27 @@ async def test_a_server_that_changed_what_it_speaks_is_asked_anew(wire: Any, tmp
     async with wire.connected(memory, x=config) as sessions:
         assert sessions.health()[0].state == "connected"
         assert (await wire.call(sessions, "x", "plain")).text == "as text"
+
+
+async def test_what_was_learned_outlives_the_process_in_the_database(wire: Any, tmp_path: Path) -> None:
+    log = tmp_path / "wire"
+    config = wire.tee(log, wire.RAW)
+    for _process_of_ours in range(2):
+        async with (
+            Store(f"sqlite:///{tmp_path}/deskhand.db") as store,
+            wire.connected(ServerMemory(store), raw=config) as sessions,
+        ):
+            assert (await wire.call(sessions, "raw", "plain")).text == "as text"
+    assert wire.methods(log).count("server/discover") == 1
+
+
+async def test_a_version_error_in_a_call_has_the_server_asked_anew(wire: Any, memory: Any, tmp_path: Path) -> None:
+    log = tmp_path / "wire"
+    async with wire.connected(memory, raw=wire.tee(log, wire.RAW)) as sessions:
+        with pytest.raises(Unavailable, match="it is asked anew"):
+            await wire.call(sessions, "raw", "other_version")
+        assert (await wire.call(sessions, "raw", "plain", timeout=20)).text == "as text"
+    assert wire.methods(log).count("server/discover") == 2
 
 
 async def test_a_dead_server_is_started_again_and_another_one_never_notices(wire: Any) -> None:
@@ -119,6 +142,8 @@ async def test_a_bad_tool_is_dropped_and_named_and_the_others_stay_over_all_page
     assert "another document" in listed["remote_ref"].dropped
     assert ("x-mcp-header" in listed["bad_header"].dropped) == (era == "2026")
     assert listed["no_content"].dropped == ""
+    assert "inputSchema" in listed["late_and_bad"].dropped
+    assert listed["last"].dropped == ""
 
 
 async def test_resources_are_listed_with_their_audience_and_read_through_the_cache(wire: Any, tmp_path: Path) -> None:
