@@ -89,8 +89,9 @@ def check(
 
     `tools` are all full names, those of `desk` included; `parameters` each tool's parameters, None where its server can't be
     asked just now, so that any name may be one; `grounded` the identifiers that have a record (spec H9); `records` the fields of
-    those records, by identifier, as far as they are known (`record_fields`).
+    those records, by identifier, as far as they are known (`record_fields`), and not read while a server can't be asked.
     """
+    known_records = {} if None in parameters.values() else records or {}
     for number, rule in enumerate(rules, start=1):
         matching = [tool for tool in tools if fnmatchcase(tool, rule.tool)]
         if not matching:
@@ -101,7 +102,7 @@ def check(
         known = None if unasked else {name for tool in matching for name in parameters.get(tool) or ()}
         for name, text in rule.when.items():
             try:
-                _check_field(name, tools, known, grounded, records or {})
+                _check_field(name, tools, known, grounded, known_records)
                 _read(text)
             except ConfigError as error:
                 raise _refuse(number, rule, str(error)) from None

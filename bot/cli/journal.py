@@ -56,7 +56,7 @@ def export(
             opened.write(text)
     except OSError as error:
         raise fail(f"{file} can't be written ({error.strerror}): name a file in a folder that exists") from error
-    out.print(foreign(f"{ticket}: {len(read['links'])} entries in {file}"), soft_wrap=True)
+    out.print(foreign(f"{ticket}: {_number(len(read['links']), 'entry', 'entries')} in {file}"), soft_wrap=True)
 
 
 async def _export(settings: Settings, ticket_id: str) -> dict[str, Json]:
@@ -93,12 +93,12 @@ def _say_file(file: Path) -> None:
         raise fail(visible(f"{file} can't be verified: {error}"), 1) from error
     if checked.broken:
         raise fail(visible(f"{file} does not hold: {checked.broken}"), 1)
-    out.print(foreign(f"{checked.name}: {_counted(checked)} hold. The chain ends in {checked.head}"), soft_wrap=True)
+    out.print(foreign(f"{checked.name}: {_counted(checked)}. The chain ends in {checked.head}"), soft_wrap=True)
 
 
 def _counted(checked: Checked) -> str:
-    entries = "1 entry" if checked.entries == 1 else f"{checked.entries} entries"
-    return entries + (f" ({checked.erased} of them erased)" if checked.erased else "")
+    entries = "1 entry holds" if checked.entries == 1 else f"{checked.entries} entries hold"
+    return entries + (f", {checked.erased} of them erased" if checked.erased else "")
 
 
 async def _check_all(settings: Settings) -> AllChecked:
@@ -115,9 +115,8 @@ def _say_all(found: AllChecked) -> None:
         raise fail(
             f"the journal does not hold: {len(broken)} faults in {len(found.chains)} chains and {found.days} days' heads", 1
         )
-    out.print(
-        f"{len(found.chains)} chains with {entries} entries hold, {erased} of them erased; {found.days} days' heads come out."
-    )
+    held = f"{_number(len(found.chains), 'chain')} with {_number(entries, 'entry', 'entries')}, {erased} of them erased"
+    out.print(f"All hold: {held}; {_number(found.days, 'head of a day', 'heads of days')}.", soft_wrap=True)
 
 
 # --- erase ----------------------------------------------------------------------------------------------------------------
@@ -163,9 +162,16 @@ def _erase(settings: Settings, wanted: str, yes: bool) -> None:
 
 def _say_plan(found: Customer, traces: Traces) -> None:
     who = ", ".join((*found.ids, *found.mails))
-    what = f"{len(found.tickets)} tickets ({', '.join(found.tickets)})" if found.tickets else "no ticket"
-    files = f"{traces.lines} lines of the inbox, {traces.letters} sent replies"
-    out.print(foreign(f"{who}: {what}, {files}"), soft_wrap=True)
+    what = f"{_number(len(found.tickets), 'ticket')} ({', '.join(found.tickets)})" if found.tickets else "no ticket"
+    out.print(foreign(f"{who}: {what}, {_in_files(traces)}"), soft_wrap=True)
+
+
+def _in_files(traces: Traces) -> str:
+    return f"{_number(traces.lines, 'line')} of the inbox, {_number(traces.letters, 'sent reply', 'sent replies')}"
+
+
+def _number(number: int, one: str, more: str = "") -> str:
+    return f"{number} {one if number == 1 else more or one + 's'}"
 
 
 def _confirm(wanted: str) -> None:
@@ -184,8 +190,8 @@ def _files(settings: Settings, found: Customer, *, only_look: bool) -> Traces:
 
 
 def _say_done(done: Erasure, traces: Traces) -> None:
-    chains = f"{done.entries} entries in the journal of {len(done.customer.tickets)} tickets"
-    out.print(f"Erased: {chains}, {traces.lines} lines of the inbox, {traces.letters} sent replies.", soft_wrap=True)
+    entries = _number(done.entries, "journal entry", "journal entries")
+    out.print(f"Erased: {entries} of {_number(len(done.customer.tickets), 'ticket')}, {_in_files(traces)}.", soft_wrap=True)
     out.print("What stays: ids, times, decisions and receipts; cards in Slack are drawn anew once the bot runs.", soft_wrap=True)
     if done.elsewhere:
         where = ", ".join(one or "the house's own records" for one in done.elsewhere)

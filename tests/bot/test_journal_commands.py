@@ -136,15 +136,15 @@ def test_a_file_verifies_where_there_is_nothing_else(state: Path) -> None:
         timeout=90,
         check=False,
     )
-    assert (done.returncode, done.stdout.split(". ")[0]) == (0, "T-9001: 1 entry hold"), done.stderr
+    assert (done.returncode, done.stdout.split(". ")[0]) == (0, "T-9001: 1 entry holds"), done.stderr
 
 
 def test_a_ticket_is_exported_and_its_file_verifies_without_a_database(state: Path) -> None:
     file = state / "T-9001.json"
-    assert f"1 entries in {file}" in deskhand("export", "T-9001", "--out", str(file), "--state", str(state)).stdout
+    assert f"1 entry in {file}" in deskhand("export", "T-9001", "--out", str(file), "--state", str(state)).stdout
     assert file.stat().st_mode & 0o077 == 0, "it holds what a customer wrote"
     held = deskhand("verify", str(file))
-    assert (held.exit_code, held.stdout.split(". ")[0]) == (0, "T-9001: 1 entry hold")
+    assert (held.exit_code, held.stdout.split(". ")[0]) == (0, "T-9001: 1 entry holds")
     text = file.read_text("utf-8")
     file.write_text(text.replace("leaks", "is fine"), "utf-8")
     assert "entry 1 (taken) was changed" in refused(deskhand("verify", str(file)))
@@ -161,11 +161,11 @@ def test_the_whole_database_verifies_and_what_was_done_to_it_is_told(state: Path
     done = deskhand("verify", "--all", "--state", str(state))
     assert (done.exit_code, done.stdout.strip()) == (
         0,
-        "3 chains with 3 entries hold, 0 of them erased; 1 days' heads come out.",
+        "All hold: 3 chains with 3 entries, 0 of them erased; 1 head of a day.",
     )
     anyio.run(_tamper, state)
     done = deskhand("verify", "--all", "--state", str(state))
-    assert "1 faults in 2 chains" in refused(done)
+    assert "does not hold: 1 fault, told above" in refused(done)
     assert "the head of 2026-06-02 does not come out any more" in done.stdout
     assert "It was over 2 chains, and 1 are left." in done.stdout
 
@@ -207,8 +207,8 @@ def test_what_can_not_be_done_is_one_line_that_says_what_to_do(state: Path, what
 def test_an_erased_customer_is_in_no_file_of_the_state_folder(state: Path) -> None:
     done = deskhand("erase", MAIL, "--yes", "--state", str(state))
     assert done.exit_code == 0, done.stderr
-    assert "C-0999, ines.moreau@example.com: 1 tickets (T-9001), 1 lines of the inbox, 1 sent replies" in done.stdout
-    assert "Erased: 1 entries" in done.stdout
+    assert "C-0999, ines.moreau@example.com: 1 ticket (T-9001), 1 line of the inbox, 1 sent reply" in done.stdout
+    assert "Erased: 1 journal entry of 1 ticket, 1 line of the inbox, 1 sent reply." in done.stdout
     assert "out of reach: what the customer received" in done.stdout
     data = b"".join(path.read_bytes() for path in state.rglob("*") if path.is_file())
     for word in (NAME, MAIL, "kettle", "O-5501"):

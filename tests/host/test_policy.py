@@ -287,6 +287,8 @@ def test_a_field_that_no_record_has_refuses_to_start() -> None:
     assert fields == {"quote_id": {"quotes", "note", "quote_id", "amount"}}
     check([rule("shop.issue_refund", "deny", quote_id__amount="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
     check([rule("shop.quote_refund", "deny", order_id__total="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
+    unasked = {**PARAMETERS, "shop.find_orders": None}
+    check([rule("shop.issue_refund", "deny", quote_id__amout="> 150")], TOOLS, unasked, GROUNDED, fields)
     with pytest.raises(ConfigError, match=r"^policy rule 1 .*no result that gives a quote_id has such a field; there are amount"):
         check([rule("shop.issue_refund", "deny", quote_id__amout="> 150")], TOOLS, PARAMETERS, GROUNDED, fields)
 
