@@ -227,18 +227,28 @@ async def close_days(store: Store, clock: Clock, zone: tzinfo) -> int:
     """
     now = clock.now()
     day = (now.astimezone(zone) - timedelta(days=1)).date().isoformat()
+    async with store.read() as tx:  # often asked, seldom due: a timer takes no lock in vain
+        if await _is_closed(tx, day):
+            return 0
     async with store.write() as tx:
-        last = _closed(await chains.newest(tx, journal.HOUSE, "day_closed"))
-        if last is not None and last.day >= day:
-            return 0
         heads = await chains.heads(tx, now - SETTLED)
-        if not heads:
+        if not heads or await _is_closed(tx, day):
             return 0
+        last = await _last_closed(tx)
         head, number = _head(heads)
         await journal.append(tx, journal.HOUSE, "", now, journal.DayClosed(day=day, head=head, chains=number))
         words = _notice(day, head, number, last.day if last else "")
         await outbox.put(tx, OutboxKind.NOTICE, f"head:{day}", "", now, {"text": words})
     return 1
+
+
+async def _is_closed(tx: Tx, day: str) -> bool:
+    last = await _last_closed(tx)
+    return last is not None and last.day >= day
+
+
+async def _last_closed(tx: Tx) -> journal.DayClosed | None:
+    return _closed(await chains.newest(tx, journal.HOUSE, "day_closed"))
 
 
 def _notice(day: str, head: str, number: int, last: str) -> str:

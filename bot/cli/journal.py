@@ -112,9 +112,7 @@ def _say_all(found: AllChecked) -> None:
         out.print(foreign(words), soft_wrap=True)
     entries, erased = sum(one.entries for one in found.chains), sum(one.erased for one in found.chains)
     if broken:
-        raise fail(
-            f"the journal does not hold: {len(broken)} faults in {len(found.chains)} chains and {found.days} days' heads", 1
-        )
+        raise fail(f"the journal does not hold: {_number(len(broken), 'fault')}, told above", 1)
     held = f"{_number(len(found.chains), 'chain')} with {_number(entries, 'entry', 'entries')}, {erased} of them erased"
     out.print(f"All hold: {held}; {_number(found.days, 'head of a day', 'heads of days')}.", soft_wrap=True)
 
