@@ -58,6 +58,12 @@ def test_a_day_on_which_clocks_change_is_as_long_as_it_was() -> None:
     assert nights.add(local(2026, 6, 7, 0, 0), 24) == local(2026, 6, 8, 0, 0)
 
 
+def test_work_that_begins_or_ends_in_the_hour_that_is_skipped_or_comes_twice_stays_inside() -> None:
+    early, late = Hours.of(CONFIGS[4]), Hours.of(CONFIGS[3])  # until 02:30, and from 02:30
+    assert early.add(local(2026, 3, 29, 0, 0), 2) == local(2026, 3, 30, 0, 30)  # 02:30 never comes: over at 01:30
+    assert late.add(local(2026, 10, 25, 0, 0), 1) == datetime(2026, 10, 25, 2, 30, tzinfo=UTC)  # from the second 02:30 on
+
+
 def test_round_the_clock_is_plain_time() -> None:
     start = datetime(2026, 3, 28, 23, 59, 59, 5, tzinfo=UTC)
     assert Hours.of(None).add(start, 100.25) == start + timedelta(hours=100.25)
