@@ -440,10 +440,16 @@ class Dispatcher:
 
     async def _send_again(self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool) -> Outcome | Waiting:
         """Looked for and not found (or still open there): the same key makes a second sending one effect at most."""
+        most = self._config.limits.input_rounds
+        if sum(asked.question_kind is QuestionKind.INPUT_REQUEST for asked in call.asked) >= most:  # it asks, and dies of it
+            words = f"{tool.server} asked {most} times in one call and did not come to an end"
+            return Outcome(OutcomeKind.MAY_HAVE_RUN, words, step="run")
         try:
-            reply = await self._request(context.ticket, intended, tool, None, None)
+            reply = await self._reply(context, call, intended, tool, None, None)
         except ServerError as error:  # whatever became of this one, the first may have run
             return Outcome(OutcomeKind.MAY_HAVE_RUN, str(error), step="run")
+        if reply is None:  # an older server asks people once more
+            return Waiting()
         if isinstance(reply, NeedsInput):
             why = f"the program stopped while the answer was on its way; {tool.server} had not carried it out and asks again"
             return await self._ask_input(context, call, intended, tool, reply, why)
