@@ -1,125 +1,114 @@
-"""Works one ticket's refund with scripted people, and dies where it is told to (see `main` for how it is told).
+"""Works one ticket with scripted people, and dies where it is told to.
 
-The host asks the time before everything that it writes; a process that dies by SIGKILL when it asks for the N-th time dies, for
-every N, between two writes. One that isn't told to die goes on from where the last one was ended until nothing moves, and says
-how often the time was asked.
+Each line of stdin is JSON: {"scene", "state", "when", "word", "number", "asked"}; a fork of this process works there and dies at
+that moment (see `writes`), or, with "asked", when people are to be shown a question of that kind. One that isn't told to die goes
+on from where the last one was ended until nothing moves. What became of it is told on stdout: {"code", "writes"}.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import re
-import signal
+import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import anyio
+from scenes import SCENES, Desk, MovedClock, Scene
+from writes import Moment, Writes, die
 
 from bot import settings as settings_file
 from bot import wiring
-from bot.headless import STAFF, HeadlessDesk, Rules
+from bot.headless import STAFF
 from bot.mailroom.files import read_tickets
 from bot.settings import Settings
-from host.facade import Host
-from host.types import Json, OutboxItem, Ticket
+from host import erasure, journal
+from host.records import close_days
+from host.store import chains
+from host.store import questions as question_rows
+from host.types import QuestionState, Ticket
 from host.views import TicketView
-from models.port import Call, Reply, Request
 from models.scripted import ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[3]
-TICKET = "T-0004"
 
 
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-class MortalClock:
-    """Implements `host.port.Clock`: the real time, a limited number of times."""
-
-    def __init__(self, die_at: int | None) -> None:
-        self.asked, self._die_at = 0, die_at
-
-    def now(self) -> datetime:
-        self.asked += 1
-        if self.asked == self._die_at:
-            die()
-        return datetime.now(UTC)
-
-
-class MortalDesk(HeadlessDesk):
-    """Dies when it is to show a question of one kind; the people behind it approve, release and send."""
-
-    def __init__(self, host: Host, die_asked: str) -> None:
-        super().__init__(host, Rules("approve", "accept", sign_off=True))
-        self._shown_by, self._die_asked = host, die_asked
-
-    async def deliver(self, item: OutboxItem) -> Mapping[str, Json]:
-        if self._die_asked and item.key.startswith("question:"):
-            card = await self._shown_by.card(item.key)
-            question = getattr(card, "question", None)
-            if question is not None and question.kind.value == self._die_asked:
-                die()
-        return await super().deliver(item)
-
-
-def refund(request: Request) -> Reply:
-    """A function of the request alone, as a model is: quote, issue, reply."""
-    ticket = max(i for i, m in enumerate(request.messages) if m.role == "user" and m.content.startswith("Ticket:"))
-    said = "\n".join(m.content for m in request.messages[ticket:] if m.role == "tool")
-    quote = re.search(r"Q-[0-9a-f]{10}", said)
-    if quote is None:
-        return _call("shop.quote_refund", {"order_id": "O-1145"})
-    if "shop.issue_refund:" not in said:
-        return _call("shop.issue_refund", {"quote_id": quote[0]})
-    if "shop.issue_refund: result" in said:
-        return _call("desk.reply", {"text": "Your refund of EUR 343.49 for order O-1145 has been requested."})
-    return _call("desk.reply", {"text": "A colleague will look at your order."})
-
-
-def _call(name: str, arguments: Mapping[str, Json]) -> Reply:
-    return Reply(raw=f"<{name}>", calls=(Call(name, arguments),))
-
-
-async def work(settings: Settings, ticket: Ticket, die_at: int | None, die_asked: str) -> None:
-    clock = MortalClock(die_at)
+async def work(settings: Settings, scene: Scene, ticket: Ticket, state: Path, die_asked: str) -> None:
+    clock = MovedClock(state)
     async with (
-        ScriptedModel(refund) as model,
-        wiring.running(settings, model, lambda host: MortalDesk(host, die_asked), clock=clock) as running,
+        ScriptedModel(scene.script) as model,
+        wiring.running(settings, model, lambda host: Desk(host, state, scene.patient, die, die_asked), clock=clock) as running,
     ):
         await running.queue.recover()
         await running.outbox.recover()
         await running.host.intake(ticket)
-        card = await running.host.card(f"ticket:{TICKET}")
+        card = await running.host.card(f"ticket:{ticket.id}")
         if isinstance(card, TicketView) and card.run is None:
             await running.host.work(ticket.id, STAFF)
         with anyio.fail_after(60):
-            while await running.queue.work_one() or await running.outbox.deliver_due():
-                pass
-    sys.stdout.write(f"asked {clock.asked}\n")
-    sys.stdout.flush()
+            await _settle(running)
+            while scene.patient and await _moved(running, clock):
+                await _settle(running)
+        if scene.patient:
+            async with running.store.read() as tx:
+                closed = await chains.newest(tx, journal.HOUSE, "day_closed")
+            if closed is None:
+                clock.move_to(clock.now() + timedelta(days=1))
+            await close_days(running.store, clock, ZoneInfo("UTC"))
+            await _settle(running)
+            await erasure.erase(running.store, clock, "C-0102", "admin-0001")
+            await _settle(running)
 
 
-def main() -> int:
-    """Each line of stdin is `STATE DIE_AT DIE_ASKED` (`-` for none): a fork of this process works there, then its end is told."""
-    ticket = next(one for one in read_tickets(ROOT / "servers/shop/data/tickets.jsonl")[0] if one.id == TICKET)
-    for line in sys.stdin:
-        state, die_at, die_asked = line.split()
-        child = os.fork()
-        if child == 0:
-            settings = settings_file.load(ROOT / "deskhand.toml", Path(state))
-            shop_alone = settings.host.model_copy(update={"servers": {"shop": settings.host.servers["shop"]}})
-            moment = None if die_at == "-" else int(die_at)
-            anyio.run(work, replace(settings, host=shop_alone), ticket, moment, "" if die_asked == "-" else die_asked)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"ended {os.waitstatus_to_exitcode(status)}\n")
-        sys.stdout.flush()
-    return 0
+async def _settle(running: wiring.Running) -> None:
+    while await running.queue.work_one() or await running.outbox.deliver_due():
+        pass
+
+
+async def _moved(running: wiring.Running, clock: MovedClock) -> bool:
+    """On to the next reminder of a question; False when none is open."""
+    async with running.store.read() as tx:
+        waiting = [q for q in await question_rows.open_ones(tx) if q.state is QuestionState.OPEN]
+    if not waiting:
+        return False
+    clock.move_to(min((q.remind_at[q.reminded] if q.reminded < len(q.remind_at) else q.deadline) for q in waiting))
+    await running.queue.expire()
+    return True
+
+
+def one(order: dict[str, Any], nursery: str, tickets: dict[str, Ticket]) -> None:
+    """In the child: to the end, or to its death."""
+    word = order.get("word")
+    writes = Writes(None if word is None else Moment(order["when"], word, order["number"]))
+    scene, state = SCENES[order["scene"]], Path(order["state"])
+    settings = settings_file.load(ROOT / "deskhand.toml", state)
+    config = scene.configured(settings.host, state, nursery)
+    ticket = replace(tickets[scene.ticket], sender_verified=scene.verified)
+    anyio.run(work, replace(settings, host=config), scene, ticket, state, order.get("asked", ""))
+    print(json.dumps({"writes": writes.seen}), flush=True)
+
+
+def main() -> None:
+    tickets = {ticket.id: ticket for ticket in read_tickets(ROOT / "servers/shop/data/tickets.jsonl")[0]}
+    with tempfile.TemporaryDirectory() as folder:
+        door = str(Path(folder) / "nursery")
+        command = [sys.executable, str(Path(__file__).with_name("nursery.py")), door]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as nursery:
+            assert nursery.stdout is not None
+            nursery.stdout.readline()
+            for line in sys.stdin:
+                child = os.fork()
+                if child == 0:
+                    one(json.loads(line), door, tickets)
+                    os._exit(0)
+                _, status = os.waitpid(child, 0)
+                print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,123 +1,129 @@
-"""SIGKILL at any moment, then a second process: nothing is lost, nothing happens twice (spec H13, H15).
+"""SIGKILL before or after a write, then another process: nothing is lost, nothing happens twice (spec H13, H15).
 
-`DESKHAND_KILL=all` tries every moment between two writes; without it, a spread of them.
+Here: a kill at one write of each kind of entry, and where it hurts. `make kill` (DESKHAND_KILL=all) tries every write of every
+scene, before and after its commit, and prints how many that were.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+import typing
 from typing import Any
 
 import pytest
 
 from host import journal
-from host.store import journal as journal_rows
-from host.store import questions as question_rows
-from host.store.engine import Store
-from host.types import QuestionState
 
-pytestmark = pytest.mark.anyio
+ALL = os.environ.get("DESKHAND_KILL") == "all"
 
-ROOT = Path(__file__).resolve().parents[3]
-TICKET = "T-0004"
-#: How often the time is asked in a whole run; `test_the_moments_are_as_many_as_is_said` keeps it true.
-MOMENTS = 70
-#: Places that hurt: a read or an effect at the shop that the journal does not know yet, an answer given and not sent, a release
-#: sent and not known, a draft, a mail.
-SPREAD = (14, 26, 30, 33, 40, 43, 53, 64)
-TRIED = range(1, MOMENTS + 1) if os.environ.get("DESKHAND_KILL") == "all" else SPREAD
-
-
-class Driver:
-    """The process that forks the ones that die."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def work(self, state: Path, die_at: int | None = None, die_asked: str = "") -> tuple[int, int]:
-        """(exit code, -9 when killed; how often the time was asked, 0 when it was killed)."""
-        state.mkdir(exist_ok=True)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{state} {die_at or '-'} {die_asked or '-'}\n")
-        self._process.stdin.flush()
-        asked = 0
-        while line := self._process.stdout.readline():
-            word, _, number = line.partition(" ")
-            if word == "ended":
-                return int(number), asked
-            asked = int(number)
-        raise AssertionError("the driver ended: run tests/scenarios/kill/driver.py by hand to see why")
+#: Of each kind of entry, one that hurts: the n-th in that scene.
+OF_EACH_KIND = (
+    ("refund", "taken", 1),
+    ("refund", "started", 1),
+    ("refund", "replied", 2),
+    ("refund", "asked", 1),
+    ("refund", "closed", 1),
+    ("refund", "intended", 2),
+    ("refund", "input_needed", 1),
+    ("refund", "round_sent", 1),
+    ("refund", "ended", 2),
+    ("refund", "drafted", 1),
+    ("refund", "stopped", 1),
+    ("refund", "delivered", 1),
+    ("patient", "approved", 1),
+    ("patient", "reminded", 1),
+    ("patient", "day_closed", 1),
+    ("patient", "erased", 1),
+    ("rounds", "round_sent", 1),
+)
 
 
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Driver]:
-    command = [sys.executable, str(Path(__file__).with_name("driver.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        yield Driver(process)
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(10)
+def at(when: str, word: str, number: int = 1) -> dict[str, Any]:
+    return {"when": when, "word": word, "number": number}
 
 
-async def _state_of_things(state: Path) -> dict[str, Any]:
-    """What is left when nothing moves any more."""
-    async with Store(f"sqlite:///{state}/deskhand.db") as store, store.read() as tx:
-        entries = [noted.entry for noted in await journal.entries(tx, TICKET)]
-        questions = await question_rows.of_ticket(tx, TICKET)
-        broken = journal.verify(await journal_rows.chain(tx, TICKET))
-    with sqlite3.connect(state / "shop.db") as shop:
-        refunds = shop.execute("select status from refunds where quote_id is not null").fetchall()
-    with sqlite3.connect(state / "deskhand.db") as desk:
-        mails = desk.execute("select state, attempts from outbox where kind = 'mail'").fetchall()
-    return {"entries": entries, "questions": questions, "broken": broken, "refunds": refunds, "mails": mails}
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("scene", "kind", "number"), OF_EACH_KIND)
+def test_killed_at_an_entry_nothing_is_lost_or_doubled(killing: Any, scene: str, kind: str, number: int, when: str) -> None:
+    killing.killed(scene, at(when, f"journal:{kind}", number))
 
 
-async def _nothing_lost_or_doubled(state: Path) -> None:
-    left = await _state_of_things(state)
-    kinds = Counter(entry.kind for entry in left["entries"])
-    assert left["broken"] == ""
-    assert (kinds["taken"], kinds["started"], kinds["stopped"]) == (1, 1, 1)
-    assert left["refunds"] == [("requested",)]
-    ended = [(e.tool, e.outcome.kind.value) for e in left["entries"] if e.kind == "ended"]
-    assert ended == [("shop.quote_refund", "result"), ("shop.issue_refund", "result"), ("desk.reply", "result")]
-    assert all(question.state is not QuestionState.OPEN for question in left["questions"])
-    asked = Counter(question.kind.value for question in left["questions"])
-    assert (asked["consent"], asked["sign_off"]) == (1, 1)
-    rounds = [e.round for e in left["entries"] if e.kind == "input_needed"]
-    assert rounds == list(range(1, asked["input_request"] + 1)), "each round of the server is asked once"
-    assert asked["input_request"] <= 2, "asked anew once at most: when the answer may or may not have been sent"
-    assert len(left["mails"]) == 1
-    assert left["mails"][0][1] <= 1, "a mail is tried once"
+def test_each_kind_of_entry_has_its_kill() -> None:
+    union, _field = typing.get_args(journal.AnyEntry)
+    kinds = {kind.model_fields["kind"].default for kind in typing.get_args(union)}
+    assert {kind for _scene, kind, _number in OF_EACH_KIND} == kinds
 
 
 @pytest.mark.parametrize("kind", ["consent", "input_request", "sign_off"])
-async def test_killed_while_a_question_is_open_the_next_process_goes_on(driver: Driver, tmp_path: Path, kind: str) -> None:
-    state = tmp_path / "state"
-    assert driver.work(state, die_asked=kind)[0] == -9
-    assert driver.work(state)[0] == 0
-    await _nothing_lost_or_doubled(state)
-    questions = (await _state_of_things(state))["questions"]
-    assert len(questions) == 3, "nothing is asked twice"
+def test_killed_while_a_question_is_open_the_next_process_goes_on_and_asks_nothing_twice(killing: Any, kind: str) -> None:
+    assert len(killing.killed("refund", {"asked": kind}).questions) == 3
 
 
-@pytest.mark.parametrize("moment", TRIED)
-async def test_killed_between_two_writes_nothing_is_lost_or_doubled(driver: Driver, tmp_path: Path, moment: int) -> None:
-    state = tmp_path / "state"
-    killed, _ = driver.work(state, die_at=moment)
-    assert killed == -9, "the run asked the time less often: lower MOMENTS"
-    assert driver.work(state)[0] == 0
-    await _nothing_lost_or_doubled(state)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_as_a_mail_leaves_it_is_never_sent_twice(killing: Any, when: str) -> None:
+    """Before or after the row says that it was put out; then, that it is being sent."""
+    killing.killed("refund", at(when, "outbox:mail"))
 
 
-async def test_the_moments_are_as_many_as_is_said(driver: Driver, tmp_path: Path) -> None:
-    code, asked = driver.work(tmp_path / "state")
-    assert code == 0
-    assert MOMENTS <= asked <= MOMENTS + 5, f"the time was asked {asked} times: set MOMENTS"
-    await _nothing_lost_or_doubled(tmp_path / "state")
+def test_a_state_that_its_server_no_longer_knows_is_asked_anew_and_the_old_card_says_so(killing: Any) -> None:
+    left = killing.killed("new key", {"asked": "input_request"})
+    old, new = left.asked("input_request")
+    assert (old["state"], new["state"]) == ("superseded", "answered")
+    assert "no longer knew what this answered" in old["note"]
+
+
+def test_a_server_that_forgets_is_not_sent_to_again_and_a_person_says_what_became_of_it(killing: Any) -> None:
+    left = killing.killed("forgetful", at("before", "journal:ended"))
+    assert left.paid == 1
+    (question,) = left.asked("may_have_run")
+    assert question["state"] == "answered"
+
+
+def test_the_question_of_an_older_server_dies_with_the_process_and_says_so(killing: Any) -> None:
+    left = killing.killed("during", {"asked": "input_request"})
+    (question,) = left.asked("input_request")
+    assert question["state"] == "superseded"
+    assert "started again" in question["note"]
+    assert [q["state"] for q in left.asked("may_have_run")] == ["answered"]
+    assert left.paid == 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_again_as_that_question_is_closed(killing: Any, when: str) -> None:
+    left = killing.killed("during", {"asked": "input_request"}, at(when, "journal:closed"))
+    assert [q["state"] for q in left.asked("input_request")] == ["superseded"]
+
+
+def test_an_older_server_whose_book_can_be_read_is_called_and_people_are_asked_once_more(killing: Any) -> None:
+    left = killing.killed("during, read back", {"asked": "input_request"})
+    assert [q["state"] for q in left.asked("input_request")] == ["superseded", "answered"]
+
+
+# --- make kill --------------------------------------------------------------------------------------------------------
+
+#: Where a scene begins to differ from the first: every write from the first one with this word.
+FROM = {"refund": "", "patient": "journal:taken", "new key": "journal:input_needed"}
+
+
+@pytest.mark.parametrize("scene", ["refund", "patient", "new key", "rounds", "forgetful", "during", "during, read back"])
+def test_killed_before_and_after_every_write(killing: Any, figures: list[str], scene: str) -> None:
+    """In `make test`, that a scene comes to its end unkilled."""
+    writes = killing.writes(scene)
+    word = FROM.get(scene, "journal:taken")
+    first = next(i for i, words in enumerate(writes, 1) if not word or word in words)
+    kills = [at(when, "", n) for n in range(first, len(writes) + 1) for when in ("before", "after")]
+    assert len(kills) > 40
+    if not ALL:
+        return
+    failed = killing.every(scene, kills)
+    figures.append(f"kill: {scene}: {len(writes) + 1 - first} writes, {len(kills)} points, {len(failed)} failures")
+    figures.extend(failed)
+    assert failed == []
+
+
+@pytest.mark.parametrize("every", [5, 9] if ALL else [9])
+def test_dying_after_every_few_writes_it_comes_to_the_end_all_the_same(killing: Any, figures: list[str], every: int) -> None:
+    died = killing.dying_again_and_again("refund", every)
+    assert died > 3
+    if ALL:
+        figures.append(f"kill: refund, dying after every {every} writes: {died} processes, then the end")
