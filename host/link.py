@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 30.0
 SHORT_LIFE, PROOF_SECONDS, LISTEN_SECONDS = 5.0, 3.0, 3.0
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
+MAX_CLAIMS = 200
 CONNECTING: tuple[type[Exception], ...] = (*FOREIGN, ServerError)
 _ME = types.Implementation(name="deskhand", version="0.1.0")
 
@@ -188,7 +189,7 @@ class Link:
         """The first listing proves that the server is there; what it said of itself is remembered."""
         self.offer = await offered(client, tap)
         info = client.server_info
-        self._claims = f"{info.name} {info.version}".strip() if info else ""
+        self._claims = f"{info.name} {info.version}".strip()[:MAX_CLAIMS] if info else ""
         self._protocol = client.protocol_version
         await self._known.learn(client, self._claims)
         self._meetings += 1

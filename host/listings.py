@@ -14,8 +14,9 @@ from mcp import Client, types
 from host.tap import Tap
 from host.types import Json, ListedResource, ListedTool
 
-#: A server whose pages never end is cut off here.
-MAX_PAGES = 100
+#: A server whose pages never end is cut off at so many, or at so many characters of definitions.
+MAX_PAGES, MAX_SIZE = 100, 8 * 1024 * 1024
+FURTHER = "(further tools)"
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
@@ -31,15 +32,17 @@ class Offer:
 async def offered(client: Client, tap: Tap) -> Offer:
     tap.begin_listing()
     kept: list[types.Tool] = []
-    cursor: str | None = None
-    for _page in range(MAX_PAGES):
+    cursor, size, pages = None, 0, 0
+    while pages < MAX_PAGES and size < MAX_SIZE:
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
         kept += page.tools
-        cursor = page.next_cursor
-        if not cursor:
+        size += sum(len(tool.model_dump_json()) for tool in page.tools)
+        pages += 1
+        if not (cursor := page.next_cursor):
             break
+    rest = [ListedTool(name=FURTHER, definition={}, dropped=f"its list has no end: {pages} pages were read")] if cursor else []
     return Offer(
-        (*map(_listed, kept), *_left_out(kept, tap)),
+        (*map(_listed, kept), *_left_out(kept, tap), *rest),
         {tool.name: tool.output_schema for tool in kept},
         any("x-mcp-header" in json.dumps(tool.input_schema) for tool in kept),
     )
@@ -65,12 +68,13 @@ async def resources(client: Client, _tap: Tap) -> tuple[ListedResource, ...]:
     if client.server_capabilities.resources is None:
         return ()
     found: list[types.Resource] = []
-    cursor: str | None = None
-    for _page in range(MAX_PAGES):
+    cursor, size, pages = None, 0, 0
+    while pages < MAX_PAGES and size < MAX_SIZE:
         page = await client.list_resources(cursor=cursor)
         found += page.resources
-        cursor = page.next_cursor
-        if not cursor:
+        size += sum(len(resource.model_dump_json()) for resource in page.resources)
+        pages += 1
+        if not (cursor := page.next_cursor):
             break
     return tuple(_resource(resource) for resource in found)
 

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from host.config import ServerConfig
-from host.errors import Gone, NotFound, ServerError, Unavailable
+from host.errors import BadResult, Gone, NotFound, ServerError, Unavailable
 from host.probes import config_digest
 from host.store.engine import Store
 from host.store.servers import ServerMemory
@@ -144,6 +144,21 @@ async def test_a_bad_tool_is_dropped_and_named_and_the_others_stay_over_all_page
     assert listed["no_content"].dropped == ""
     assert "inputSchema" in listed["late_and_bad"].dropped
     assert listed["last"].dropped == ""
+
+
+async def test_a_list_without_an_end_is_cut_off_and_says_so(wire: Any, tmp_path: Path) -> None:
+    offered = tmp_path / "tools.json"
+    offered.write_text(json.dumps([{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(3000)]))
+    async with wire.connected(raw=wire.child(wire.RAW, RAW_TOOLS=str(offered))) as sessions:
+        listed = await sessions.list_tools("raw")
+        assert len(listed) == 501
+        assert listed[-1].dropped == "its list has no end: 100 pages were read"
+        big = {"name": "big", "description": "x" * 3_000_000, "inputSchema": {"type": "object"}}
+        offered.write_text(json.dumps([big | {"name": f"tool_{number}"} for number in range(20)]))
+        with pytest.raises(BadResult, match="more than 4 MiB"):
+            await sessions.list_tools("raw")
+        offered.write_text(json.dumps([{"name": "tool", "inputSchema": {"type": "object"}}]))
+        assert [tool.name for tool in await sessions.list_tools("raw")] == ["tool"]
 
 
 async def test_resources_are_listed_with_their_audience_and_read_through_the_cache(wire: Any, tmp_path: Path) -> None:
