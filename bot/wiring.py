@@ -11,7 +11,7 @@ from typing import Literal
 
 from bot.clock import SystemClock
 from bot.roles import ListedPeople
-from bot.settings import Settings
+from bot.settings import RolesSettings, Settings
 from host import policy, prompt
 from host.catalog import Catalog
 from host.config import HostConfig
@@ -75,6 +75,7 @@ async def running(
     """A host on its database, connected to its servers. The model is entered already. `people` tells who could decide; left
     out, the lists of the configuration do."""
     config = with_env(settings.host, extra_env or {})
+    check_people(settings.roles, config)
     clock, changed = clock or SystemClock(), Signal()
     people = people or ListedPeople(settings.roles)
     async with Store(settings.database.url) as store:
@@ -115,22 +116,42 @@ def with_env(config: HostConfig, extra: Mapping[str, str]) -> HostConfig:
     return config.model_copy(update={"servers": servers})
 
 
+def check_people(roles: RolesSettings, config: HostConfig) -> None:
+    """Rules that no listed person can fulfil refuse to start (spec H19): two leads approve, and a third one releases, where it
+    was written down that leads alone answer the server's own questions. Nothing is said of user groups: who is in one changes.
+    """
+    if any(lead.startswith("S") for lead in roles.lead):
+        return
+    for prefix, server in config.servers.items():
+        releases = config.four_eyes and "input_roles" in server.model_fields_set and server.input_roles == ("lead",)
+        needed = 3 if releases else 2
+        for name, tool in server.tools.items():
+            if tool.two_leads_over is not None and len(set(roles.lead)) < needed:
+                why = "two approve, and four_eyes wants another one to release" if releases else "two of them approve"
+                raise ConfigError(
+                    f"servers.{prefix}.tools.{name}: two_leads_over needs {needed} different leads ({why}), and [roles] lead "
+                    f"lists {len(set(roles.lead))}: add one there, or take two_leads_over away"
+                )
+
+
 def check_policy(settings: Settings, config: HostConfig, catalog: Catalog) -> None:
     """A policy that names an unknown tool or field refuses to start, with the line (spec H8).
 
-    A server that is down offers nothing to check against: its configured tools count as known.
+    A server that is down offers nothing to check against, and never stops the start (spec H4): its configured tools count
+    as known, with any parameter, and so does whatever a rule names under its prefix.
     """
-    parameters = {tool.name: tuple(tool.full_schema.get("properties", {})) for tool in catalog.tools()}
+    offered = catalog.tools()
+    parameters: dict[str, tuple[str, ...] | None] = {t.name: tuple(t.full_schema.get("properties", {})) for t in offered}
     for prefix, server in config.servers.items():
-        for tool in server.tools:
-            parameters.setdefault(f"{prefix}.{tool}", tuple(config.grounding))
+        if not any(tool.server == prefix for tool in offered):
+            parameters |= {f"{prefix}.{name}": None for name in server.tools}
+            parameters |= {rule.tool: None for rule in config.policy if rule.tool.startswith(f"{prefix}.")}
     parameters[REPLY] = ("text",)
-    for number, rule in enumerate(config.policy, 1):
-        try:
-            policy.check((rule,), tuple(parameters), parameters, tuple(config.grounding))
-        except ConfigError as error:
-            line = settings.line_of_rule(number)
-            raise ConfigError(f"{settings.path}, line {line}: {error}") from error
+    identifiers = tuple(config.grounding)
+    try:
+        policy.check(config.policy, tuple(parameters), parameters, identifiers, policy.record_fields(offered, identifiers))
+    except policy.BadRule as error:
+        raise ConfigError(f"{settings.path}, line {settings.line_of_rule(error.number)}: {error}") from error
 
 
 def check_share(settings: Settings, config: HostConfig, catalog: Catalog) -> tuple[str, ...]:
