@@ -63,6 +63,7 @@ ROUNDS = (
 ROOT = Path(__file__).resolve().parents[2]
 STAFF2 = Actor("staff-0009", "headless-staff-2", "Second staff", frozenset({"staff"}))
 LEAD2 = Actor("lead-0004", "headless-lead-2", "Second lead", frozenset({"lead"}))
+LEAD3 = Actor("lead-0005", "headless-lead-3", "Third lead", frozenset({"lead"}))
 BOTH = Actor("staff-0011", "headless-both", "Staff and lead", frozenset({"staff", "lead"}))
 STRANGER = Actor("", "U-stranger", "Somebody", frozenset())
 
@@ -148,13 +149,14 @@ class Scripts:
 
     @classmethod
     def tries(cls, request: Request) -> Reply:
-        """Call the tool of the server "rounds" that the ticket names ("try form"), then reply."""
+        """Call the tool of the server "rounds" that the ticket names ("try form", "try form amount 12.5"), then reply."""
         own = own_part(request)
-        named = re.search(r"try (\w+)", own[0].content)
+        named = re.search(r"try (\w+)(?: amount ([\d.]+))?", own[0].content)
         assert named is not None, "the ticket names its tool"
         if any(message.role == "assistant" for message in own):
             return cls.reply("Thank you for writing.")
-        return cls.call(f"rounds.{named[1]}", order_id="O-1145")
+        amount = {"amount": float(named[2])} if named[2] else {}
+        return cls.call(f"rounds.{named[1]}", order_id="O-1145", **amount)
 
     @classmethod
     def turns(cls, *replies: Reply | Script) -> Script:
@@ -172,7 +174,7 @@ class Office:
     """A running host with people that a test plays by hand."""
 
     rounds = str(ROOT / "tests/host/servers/rounds.py")
-    staff, staff2, lead, lead2, both, admin, stranger = STAFF, STAFF2, LEAD, LEAD2, BOTH, ADMIN, STRANGER
+    staff, staff2, lead, lead2, lead3, both, admin, stranger = STAFF, STAFF2, LEAD, LEAD2, LEAD3, BOTH, ADMIN, STRANGER
 
     def __init__(self, running: wiring.Running, model: ScriptedModel, desk: QuietDesk, clock: MovingClock, state: Path) -> None:
         self.running, self.model, self.desk, self.clock, self.state = running, model, desk, clock, state
@@ -197,15 +199,15 @@ class Office:
         await self.take(*tickets)
         await self.settle()
 
-    async def tries(self, number: int, tool: str) -> str:
-        """Work a new ticket that tries one tool (see `Scripts.tries`); its id."""
+    async def tries(self, number: int, tool: str, **more: Any) -> str:
+        """Work a new ticket that tries one tool (see `Scripts.tries`); its id. `more` are fields of the ticket."""
         new: dict[str, Any] = {
             "id": f"T-{number}",
             "intake_key": f"test:{number}",
             "subject": "A test",
             "body": f"O-1145: try {tool}",
         }
-        one = replace(all_tickets()[0], **new)
+        one = replace(all_tickets()[0], **new, **more)
         await self.work(one)
         return one.id
 
@@ -335,7 +337,7 @@ def open_office(tmp_path: Path, clock: MovingClock) -> Opening:
     """`open_office(script, change=config → config, variant="poisoned")`: a running host on this test's state folder, with a
     partner when one is named.
 
-    Opened twice, it is the same state folder: a restart.
+    `lead=(…)` and the like say who holds a role. Opened twice, it is the same state folder: a restart.
     """
 
     all_tickets()  # read before the loop runs
@@ -348,17 +350,21 @@ def open_office(tmp_path: Path, clock: MovingClock) -> Opening:
         variant: str = "",
         remember: str = "",
         make_model: Callable[[Script], ScriptedModel] = ScriptedModel,
+        **roles: Sequence[Actor],
     ) -> AsyncIterator[Office]:
         state = tmp_path / "state"
         state.mkdir(exist_ok=True)
         loaded = settings_file.load(ROOT / "deskhand.toml", state)
         memory = ("--state", str(state / remember)) if remember else ()
         config = change(with_partner(loaded.host, variant, *memory))
+        people = {"staff": (STAFF, STAFF2, BOTH), "lead": (LEAD, LEAD2, LEAD3, BOTH), "admin": (ADMIN,), **roles}
+        lists = {role: tuple(actor.user for actor in actors) for role, actors in people.items()}
+        settings = replace(loaded, host=config, roles=loaded.roles.model_copy(update=lists))
         desk = QuietDesk()
         failed: Exception | None = None
         async with (
             make_model(script) as model,
-            wiring.running(replace(loaded, host=config), model, lambda _: desk, clock=clock) as running,
+            wiring.running(settings, model, lambda _: desk, clock=clock) as running,
         ):
             try:
                 yield Office(running, model, desk, clock, state)
@@ -379,26 +385,39 @@ def with_partner(config: HostConfig, variant: str, *arguments: str) -> HostConfi
     return config.model_copy(update={"servers": {**config.servers, "partner": changed}})
 
 
-def only_rounds(state: Path, era: str = "2026", effect: Effect = "effect", **more: Any) -> Callable[[HostConfig], HostConfig]:
-    """The server of tests/host/servers/rounds.py alone; its tools are allowed unasked. `limits` and others are the host's."""
-    server = ServerConfig(
+def only_rounds(
+    state: Path,
+    era: str,
+    *,
+    effect: Effect = "effect",
+    tool: Mapping[str, Any] = {},
+    server: Mapping[str, Any] = {},
+    limits: Mapping[str, Any] = {},
+    **host: Any,
+) -> Callable[[HostConfig], HostConfig]:
+    """The server of tests/host/servers/rounds.py alone, its tools allowed unasked where `policy` says nothing else."""
+    rounds = ServerConfig(
         command=(sys.executable, "-S", Office.rounds),
         env={"ERA": era, "LOG": str(state / "wire.jsonl"), "TOOLS": str(state / "tools.json")},
         timeout_seconds=5,
-        tools={name: ToolConfig(effect=effect) for name in ROUNDS},
+        tools={name: ToolConfig(effect=effect, **tool) for name in ROUNDS},
+        **server,
     )
     policy = tuple(PolicyRule(tool=f"rounds.{name}", decision="allow") for name in ROUNDS)
-    kept: dict[str, Any] = {"servers": {"rounds": server}, "policy": policy, **more}
-    if "limits" in more:
-        kept["limits"] = Limits(**more["limits"])
-    return lambda config: config.model_copy(update=kept)
+    new = {"servers": {"rounds": rounds}, "policy": policy, "limits": Limits(**limits), **host}
+    return lambda config: config.model_copy(update=new)
+
+
+ROUNDS_SETTINGS = ("effect", "tool", "server", "limits", *HostConfig.model_fields)
 
 
 @pytest.fixture
 def open_rounds(open_office: Opening, tmp_path: Path) -> Opening:
-    """`open_rounds("2025", effect="read", limits={...})`: an office with "rounds" alone, whose tools the model tries."""
+    """`open_rounds("2025", effect="read", limits={…}, tool={…}, server={…}, policy=…, lead=…)`: an office with the server
+    "rounds" alone, whose tools the model tries."""
 
-    def opened(era: str = "2026", effect: Effect = "effect", script: Script = Scripts.tries, **more: Any) -> Any:
-        return open_office(script, change=only_rounds(tmp_path / "state", era, effect, **more))
+    def opened(era: str = "2026", script: Script = Scripts.tries, **more: Any) -> Any:
+        settings = {name: more.pop(name) for name in ROUNDS_SETTINGS if name in more}
+        return open_office(script, change=only_rounds(tmp_path / "state", era, **settings), **more)
 
     return opened

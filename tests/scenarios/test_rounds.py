@@ -318,8 +318,8 @@ async def ended(office: Any, ticket: str, question: Any = None) -> bool:
     await office.settle()
     if question is None:
         return bool(await office.outcomes(ticket))
-    newest: str = (await office.open(ticket)).id
-    return newest != question.id
+    newest = await office.open(ticket)
+    return bool(newest.id != question.id)
 
 
 async def test_the_other_questions_of_a_round_end_with_one_that_reached_nobody(open_rounds: Opening) -> None:
