@@ -129,7 +129,7 @@ class Settings:
 
     def line_of_rule(self, number: int) -> int:
         """The line of the n-th [[policy]] table, counted from 1."""
-        starts = [i for i, line in enumerate(self.text.splitlines(), 1) if line.strip() == "[[policy]]"]
+        starts = [i for i, line in enumerate(self.text.splitlines(), 1) if re.match(r"\s*\[\[\s*policy\s*\]\]", line)]
         return starts[number - 1] if 0 < number <= len(starts) else 0
 
 

@@ -7,7 +7,6 @@ answers, and people: whoever passes here may still need one. In doubt the answer
 from __future__ import annotations
 
 from collections.abc import Mapping
-from zoneinfo import ZoneInfo
 
 from host import journal, policy
 from host.calls import Cleared, Context, refusal
@@ -16,11 +15,10 @@ from host.checks import invalid_arguments, unreadable_arguments
 from host.config import HostConfig
 from host.grounding import Ungrounded, ground
 from host.history import CallLog
+from host.known import what_ran
 from host.port import Clock
 from host.prompt import READ_RESOURCE, REPLY, reply_tool
-from host.store import journal as journal_rows
 from host.store import servers, tickets
-from host.store.codec import iso
 from host.store.engine import Store, Tx
 from host.types import Fact, Json, Outcome, OutcomeKind, Run, Tool
 
@@ -93,20 +91,11 @@ class Checkpoint:
         """The policy's word, with what ran in this ticket and today; the call `but` is not counted against itself."""
         if tool.name == REPLY:
             return policy.Verdict("allow", None, "a reply is a draft: people sign it off")
-        verdict = policy.decide(tool, arguments, provenance, await self._history(tx, context, but), self._config.policy)
+        ran = await what_ran(tx, context.records, self._config, self._clock.now(), but)
+        verdict = policy.decide(tool, arguments, provenance, ran, self._config.policy)
         if tool.name == READ_RESOURCE and verdict.rule_number is None:
             return policy.Verdict("allow", None, "its server's resources may be read, by configuration")
         return verdict
-
-    async def _history(self, tx: Tx, context: Context, but: str) -> policy.History:
-        zone = ZoneInfo(self._config.hours.zone if self._config.hours else "UTC")
-        midnight = self._clock.now().astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        today, amount = await journal_rows.ran_since(tx, iso(midnight), but)
-        ticket: dict[str, int] = {"calls": len(context.records)}
-        for record in context.records:
-            if record.ok or record.outcome is OutcomeKind.MAY_HAVE_RUN:
-                ticket[record.name] = ticket.get(record.name, 0) + 1
-        return policy.History(ticket=ticket, today={**today, "amount": amount})
 
     async def look_again(self, run: Run, tool: Tool) -> Outcome | None:
         """A person may have taken a day: cancelled, frozen, pin and digest once more (spec H8)."""

@@ -23,6 +23,7 @@ from host.config import HostConfig, Limits, Templates
 from host.dispatch import Dispatcher
 from host.errors import HostError
 from host.history import CallLog, RunLog, TurnLog
+from host.known import facts
 from host.lease import writing
 from host.port import Clock
 from host.questions import Ask, Questions, digest
@@ -293,15 +294,15 @@ class Loop:
     async def _request(
         self, ticket: Ticket, logs: list[RunLog], log: RunLog, only_reply: bool
     ) -> tuple[Request, tuple[str, ...]]:
-        facts = self._facts(ticket, logs)
+        known = facts(ticket, history.records(logs), self._config)
         async with self._store.read() as tx:
             frozen = await servers.frozen(tx)
         turns = _turns(log)
         tools, specs, attached, added = self._held(log)
         unasked = review.unasked(ticket, log.started.hint if log.started else "", self._config.review)
         closed = {t.name for t in tools if t.server in frozen} | unasked
-        narrowed = {t.name: None if t.name in closed else self._narrow(t, facts) for t in tools if not t.off}
-        may_reply = prompt.reply_allowed(ticket, facts, turns, self._config.lookup_first)
+        narrowed = {t.name: None if t.name in closed else self._narrow(t, known) for t in tools if not t.off}
+        may_reply = prompt.reply_allowed(ticket, known, turns, self._config.lookup_first)
         offers = prompt.offers(tools, narrowed, reply_allowed=may_reply, only_reply=only_reply)
         offers = offers or prompt.offers(tools, {}, reply_allowed=True, only_reply=True)
         messages = prompt.messages(
@@ -329,15 +330,6 @@ class Loop:
     def _narrow(self, tool: Tool, facts: tuple[Fact, ...]) -> Mapping[str, object] | None:
         return grounding.narrow(tool, facts, self._config.grounding)
 
-    def _facts(self, ticket: Ticket, logs: list[RunLog]) -> tuple[Fact, ...]:
-        """Everything grounded so far: the ticket's words, and successful results of any run of it (spec H9)."""
-        facts = list(grounding.facts_from_ticket(ticket, self._config.grounding))
-        for record in history.records(logs):
-            settings = self._config.servers.get(record.server)
-            trusted = settings is not None and settings.trusted
-            facts.extend(grounding.facts_from_result(record, trusted, self._config.grounding))
-        return tuple(facts)
-
     # --- calls ------------------------------------------------------------------------------------------------------
 
     async def _run_calls(self, run: Run, ticket: Ticket, logs: list[RunLog], log: RunLog, turn: TurnLog) -> bool:
@@ -345,7 +337,7 @@ class Loop:
         for call in turn.calls:
             if call.ended is not None:
                 continue
-            context = Context(run, ticket, self._facts(ticket, logs), history.records(logs))
+            context = Context(run, ticket, facts(ticket, history.records(logs), self._config), history.records(logs))
             refused = None if call.intended or call.asked else over_limit(log, turn, call, self._config.limits)
             if refused is not None:
                 await self._dispatcher.refuse(context, call, refused)
@@ -364,7 +356,7 @@ class Loop:
         call = next((c for log in logs for c in log.calls if c.written.id == question.call_id), None)
         if call is None:
             return Outcome(OutcomeKind.FAILED, "the call that this is about is gone")
-        context = Context(run, ticket, self._facts(ticket, logs), history.records(logs))
+        context = Context(run, ticket, facts(ticket, history.records(logs), self._config), history.records(logs))
         return await self._dispatcher.judge(context, call.written.name, {**call.written.arguments, **edits})
 
     # --- the draft --------------------------------------------------------------------------------------------------

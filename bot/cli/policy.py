@@ -24,14 +24,15 @@ from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_s
 from bot.clock import SystemClock
 from bot.headless import HeadlessDesk, Rules
 from bot.settings import Settings
-from host import policy, rehearsal
+from host import known as known_of
+from host import policy
 from host.asks import approvals_needed
 from host.checks import invalid_arguments, unreadable_arguments
 from host.config import ToolConfig
 from host.grounding import Ungrounded, ground, normal_form
+from host.known import Known
 from host.policy import History, Judged
 from host.prompt import READ_RESOURCE, REPLY
-from host.rehearsal import Known
 from host.store.engine import Store
 from host.types import Fact, Json, Ticket, Tool
 from models.scripted import ScriptedModel
@@ -209,7 +210,7 @@ def _of_ticket(settings: Settings, ticket_id: str) -> Known:
 
 async def _read_ticket(settings: Settings, ticket_id: str) -> Known:
     async with Store(settings.database.url) as store:
-        return await rehearsal.of_ticket(store, settings.host, _NOW(), ticket_id)
+        return await known_of.of_ticket(store, settings.host, _NOW(), ticket_id)
 
 
 # --- what was typed -------------------------------------------------------------------------------------------------------
