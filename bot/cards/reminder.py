@@ -18,10 +18,11 @@ def render(view: ReminderView, *, mentions: Mentions) -> Rendered:
     question = view.question
     about = f"{question.ticket_id} · {view.headline}" if question.ticket_id else view.headline
     waits = f" {_who_waits(question)} It ends unanswered "
-    told = line(t("Reminder: ", bold=True), t(about, 600), t("."), t(waits, 300), when(question.deadline), t("."))
+    name = "Last reminder" if view.number >= max(_OVERDUE, len(question.remind_at)) else "Reminder"
+    told = line(t(f"{name}: ", bold=True), t(about, 600), t("."), t(waits, 300), when(question.deadline), t("."))
     where = line(t(f"The buttons are on its card{' above' if question.ticket_id else ''}."), *mentioned(question, mentions))
     broadcast = above_staff(question) or view.number >= _OVERDUE
-    return Rendered(escaped(f"Reminder: {about} · {decision_text(question)}", 1000), (rich(told, where),), broadcast)
+    return Rendered(escaped(f"{name}: {about} · {decision_text(question)}", 1000), (rich(told, where),), broadcast)
 
 
 def _who_waits(question: Question) -> str:

@@ -24,6 +24,7 @@ from bot.settings import Settings
 from bot.surface import SlackDesk
 from host.facade import Host
 from host.outbox import drain
+from host.port import Clock
 from models.port import Model
 from models.standby import StandbyModel
 
@@ -74,7 +75,11 @@ async def serve(settings: Settings, slack: SlackSettings, model: Model, demo: bo
 
 @asynccontextmanager
 async def serving(
-    settings: Settings, slack: SlackSettings, model: Model, extra_env: Mapping[str, str] | None = None
+    settings: Settings,
+    slack: SlackSettings,
+    model: Model,
+    extra_env: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[wiring.Running]:
     """Everything at once, while the block runs; then it is ended in order, with what is due delivered first.
 
@@ -98,7 +103,7 @@ async def serving(
 
     identity = await identify(made.web)
     await check_app_token(made.web, slack)
-    async with model, wiring.running(settings, model, desk, extra_env=extra_env) as running:
+    async with model, wiring.running(settings, model, desk, extra_env=extra_env, clock=clock) as running:
         background = Background()
         app = build_app(slack, identity, host=running.host, roles=roles, made=made, background=background)
         socket = SocketRunner(app, slack)

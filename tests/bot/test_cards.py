@@ -473,6 +473,7 @@ def test_a_reminder_of_the_second_of_two_mentions_only_those_who_have_not_approv
 def test_a_leads_reminder_and_an_overdue_one_show_in_the_channel_too(views, roles, number, shown):
     card = reminder.render(ReminderView(views.question(roles=roles), "Refund", number), mentions=MENTIONS)
     assert card.broadcast == shown
+    assert ("Last reminder" in said(card)) == (number == 2)
 
 
 def test_a_reminder_of_a_changed_tool_names_the_tool_and_no_ticket(views):

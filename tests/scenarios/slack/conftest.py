@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,19 @@ Json = dict[str, Any]
 Script = Callable[[Request], Reply]
 #: Longest wait for something to show, in seconds.
 PATIENCE = 30
+
+
+class RunningClock:
+    """Implements `host.port.Clock`: the real time, put forward by a test."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
+
+    def move(self, **by: float) -> None:
+        self._ahead += timedelta(**by)
 
 
 class Floor:
@@ -168,7 +182,12 @@ Starting = Callable[..., AbstractAsyncContextManager[Any]]
 
 
 @pytest.fixture
-def start_bot(floor: Floor, script: Any) -> Starting:
+def running_clock() -> RunningClock:
+    return RunningClock()
+
+
+@pytest.fixture
+def start_bot(floor: Floor, script: Any, running_clock: RunningClock) -> Starting:
     """`start_bot(script, change=settings → settings)`: the bot as `deskhand up` runs it, on this test's workspace and state."""
 
     @asynccontextmanager
@@ -178,7 +197,7 @@ def start_bot(floor: Floor, script: Any) -> Starting:
         settings = change(settings_file.load(ROOT / "deskhand.toml", floor.state))
         model = ScriptedModel(replies)
         slack = SlackSettings("xoxb-local", "xapp-local", CHANNEL, f"{floor.url}/api/")
-        async with serving(settings, slack, model):
+        async with serving(settings, slack, model, clock=running_clock):
             await floor.wait(what="connected")
             yield model
 
