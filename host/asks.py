@@ -66,10 +66,14 @@ def told_of_edits(outcome: Outcome, call: CallLog) -> Outcome:
 
 
 def edits_of(call: CallLog) -> Mapping[str, Json]:
-    """What the person who approved changed in the arguments; the question allowed no other field."""
-    asked = call.latest(QuestionKind.CONSENT)
-    closed = asked[1] if asked else None
-    return closed.content if closed is not None and closed.action == "approve" else {}
+    """What the people who approved changed in the arguments; the question allowed no other field. An edit stays when it has to be
+    asked once more: what is asked then is the edited call."""
+    edits: dict[str, Json] = {}
+    for asked in call.asked:
+        closed = call.closed.get(asked.question_id)
+        if asked.question_kind is QuestionKind.CONSENT and closed is not None and closed.action == "approve":
+            edits.update(closed.content)
+    return edits
 
 
 def headline(settings: ToolConfig | None, tool: str, arguments: Mapping[str, Json], provenance: Mapping[str, Fact]) -> str:
