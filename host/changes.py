@@ -37,8 +37,10 @@ async def ask_about_changes(store: Store, catalog: Catalog, questions: Questions
 
 
 def _stands(question: Question) -> bool:
-    """Open, or decided by a person; one that expired, or was never delivered, is asked once more."""
-    return question.state in (QuestionState.OPEN, QuestionState.ANSWERED)
+    """Open, or declined by a person. One that expired, or was never delivered, is asked once more; so is one that was accepted,
+    for it is not accepted any more: the server changed its tool since, and then back."""
+    declined = question.answer is not None and question.answer.action == "decline"
+    return question.state is QuestionState.OPEN or (question.state is QuestionState.ANSWERED and declined)
 
 
 def _ask(change: ChangedTool) -> Ask:
