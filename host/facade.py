@@ -163,7 +163,7 @@ class Host:
     async def _approve_edited(self, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
         """Edited arguments go through the whole checkpoint before they count as approved, and the approval is bound to what came
         out of it (spec H21)."""
-        refused = await self._questions.may_answer(question.id, actor)
+        refused = await self._questions.may_answer(question.id, actor, answer)
         if refused is not None:
             return refused
         read = self._read_edits(question, answer.content)

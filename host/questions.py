@@ -122,11 +122,12 @@ class Questions:
             await tickets.wait(tx, question.run_id)
         return question
 
-    async def may_answer(self, question_id: str, actor: Actor) -> NotTaken | None:
-        """None when this person may answer now."""
+    async def may_answer(self, question_id: str, actor: Actor, answer: Answer | None = None) -> NotTaken | None:
+        """None when this person may answer now: with this answer, or with an approving one where none is given yet."""
         async with self._store.read() as tx:
             question = await rows.get(tx, question_id)
-        return self._closed(question) or _wrong_person(question, actor) or self._barred(question, actor)
+        unfit = self._unfit(question, actor, answer) if answer is not None else self._barred(question, actor)
+        return self._closed(question) or _wrong_person(question, actor) or unfit
 
     async def answer(
         self, question_id: str, actor: Actor, answer: Answer, then: Then | None = None, bound: str = ""
