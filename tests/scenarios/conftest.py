@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +271,16 @@ class Office:
 
         await self.until(restarted)
 
+    async def change_tools(self, **descriptions: str) -> None:
+        """The server "rounds" offers these tools from now on; started again, and what it says now is taken over."""
+        offer(self.state, **descriptions)
+        await self.restart_server(self.rounds)
+        await self.running.queue.recover()
+
+    async def house_questions(self) -> tuple[Question, ...]:
+        """What is asked of no ticket, the newest last."""
+        return await self.questions(journal.HOUSE)
+
     async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
         """Look again and again, for half a minute at most."""
         with anyio.fail_after(30):
@@ -406,6 +416,22 @@ def only_rounds(
     policy = tuple(PolicyRule(tool=f"rounds.{name}", decision="allow") for name in ROUNDS)
     new = {"servers": {"rounds": rounds}, "policy": policy, "limits": Limits(**limits), **host}
     return lambda config: config.model_copy(update=new)
+
+
+def offer(state: Path, **descriptions: str) -> None:
+    """Tools of the server "rounds" by name, each with its description."""
+    fields = {"order_id": {"type": "string"}, "amount": {"type": "number"}}
+    schema = {"type": "object", "properties": fields}
+    listed = [{"name": name, "description": text, "inputSchema": schema} for name, text in descriptions.items()]
+    state.mkdir(exist_ok=True)
+    (state / "new.json").write_text(json.dumps(listed))
+    (state / "new.json").rename(state / "tools.json")
+
+
+@pytest.fixture
+def offered(tmp_path: Path) -> Callable[..., None]:
+    """`offered(plain="Tests it.")`: what the server "rounds" offers at its next listing."""
+    return partial(offer, tmp_path / "state")
 
 
 ROUNDS_SETTINGS = ("effect", "tool", "server", "limits", *HostConfig.model_fields)
