@@ -8,97 +8,41 @@ Pure; refuses to know who asks whom, and how a form is drawn.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, assert_never, cast
+from typing import Any, cast
 
 from host.addresses import read_address
-from host.amounts import parse_typed_number
-from host.schemas import has_format, schema_problem
+from host.fields import (
+    FORMATS,
+    Choice,
+    ChoiceField,
+    ChoicesField,
+    Common,
+    Field,
+    Format,
+    IntegerField,
+    NumberField,
+    TextField,
+    YesNoField,
+    chosen,
+    shown_number,
+    value_of,
+)
+from host.schemas import schema_problem
 from host.secret_words import asks_for_secret, field_name_is_secret, names_secret
 from host.types import Json
+
+__all__ = [
+    "Choice", "ChoiceField", "ChoicesField", "Field", "FormAnswer", "FormRequest", "InputRequest", "IntegerField", "NumberField",
+    "TextField", "UrlRequest", "YesNoField", "read_answer", "read_fields", "read_requests", "shown_number",
+]  # fmt: skip
 
 MAX_REQUESTS = 20
 MAX_FIELDS = 40
 MAX_CHOICES = 500
 MAX_CHARS = 100_000
 MESSAGE_CHARS, TITLE_CHARS, HINT_CHARS, VALUE_CHARS = 4000, 200, 1000, 200
-
-Format = Literal["", "date", "date-time", "email", "uri"]
-_FORMATS: Mapping[str, str] = {
-    "date": "Write a day as 2026-06-01.",
-    "date-time": "Write a moment as 2026-06-01T09:30:00+02:00.",
-    "email": "Write a mail address, such as name@example.com.",
-    "uri": "Write a whole address, with https:// in front.",
-}
-_YES, _NO = ("true", "yes", "ja", "oui"), ("false", "no", "nein", "nee", "non")
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What is sent, and what is read."""
-
-    value: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Common:
-    """`title` and `hint` are the server's words, cut; `name` is the field's in the answer. No default is None."""
-
-    name: str
-    title: str
-    hint: str
-    required: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextField(Common):
-    """`least` and `most` in characters."""
-
-    format: Format = ""
-    least: int = 0
-    most: int | None = None
-    default: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberField(Common):
-    least: float | None = None
-    most: float | None = None
-    default: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegerField(Common):
-    least: float | None = None
-    most: float | None = None
-    default: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class YesNoField(Common):
-    default: bool | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceField(Common):
-    choices: tuple[Choice, ...]
-    default: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChoicesField(Common):
-    """Several of `choices`, at least `least` and at most `most`."""
-
-    choices: tuple[Choice, ...]
-    least: int = 0
-    most: int | None = None
-    default: tuple[str, ...] | None = None
-
-
-Field = TextField | NumberField | IntegerField | YesNoField | ChoiceField | ChoicesField
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +211,7 @@ def _text(about: Common, spec: Mapping[str, Json]) -> Field | str:
     if spec.get("format") == "password":
         return "asks for a secret; Deskhand never passes secrets on"
     least, most = _whole(spec.get("minLength")) or 0, _whole(spec.get("maxLength"))
-    known = cast(Format, spec["format"] if spec.get("format") in _FORMATS else "")
+    known = cast(Format, spec["format"] if spec.get("format") in FORMATS else "")
     made = TextField(**_of(about), format=known, least=least, most=most, default=spec.get("default"))
     return _possible(least, most) or _with_fitting_default(made)
 
@@ -322,7 +266,7 @@ def _with_fitting_default(made: Field) -> Field:
     if made.default is None:
         return made
     try:
-        value = _value(made, made.default, typed=False)
+        value = value_of(made, made.default, typed=False)
     except ValueError:
         return replace(made, default=None)
     fitting: Any = tuple(value) if isinstance(value, list) else value
@@ -370,100 +314,15 @@ def _answered(one: Field, typed: Mapping[str, Json]) -> Json:
     given = typed.get(one.name)
     if given is None or given == "" or (isinstance(given, list | tuple) and not given):
         return _nothing(one, given)
-    return _value(one, given, typed=True)
+    return value_of(one, given, typed=True)
 
 
 def _nothing(one: Field, given: Json) -> Json:
     if isinstance(one, ChoicesField) and one.required and given is not None:
-        return _chosen(one, given)  # none of them is an answer too, unless `minItems` says otherwise
+        return chosen(one, given)  # none of them is an answer too, unless `minItems` says otherwise
     if one.required:
         raise ValueError("This field is needed.")
     return None
-
-
-def _value(one: Field, given: Json, *, typed: bool) -> Json:
-    """The value as the server gets it. Raises ValueError in words. Not `typed`, a text is never read as something else."""
-    match one:
-        case TextField():
-            return _text_value(one, given, typed)
-        case NumberField():
-            return _bounded(one, _number(given, typed))
-        case IntegerField():
-            number = _number(given, typed)
-            if number != int(number):
-                raise ValueError("Write a whole number.")
-            return _bounded(one, int(number))
-        case YesNoField():
-            return _yes_or_no(given, typed)
-        case ChoiceField():
-            if given not in [choice.value for choice in one.choices]:
-                raise ValueError("This choice is not offered: choose one from the list.")
-            return given
-        case ChoicesField():
-            return _chosen(one, given)
-        case _:
-            assert_never(one)
-
-
-def _text_value(one: TextField, given: Json, typed: bool) -> str:
-    if not isinstance(given, str):
-        raise ValueError("Write a text.")
-    text = given.strip() if one.format and typed else given
-    if one.format and not has_format(text, one.format):
-        raise ValueError(_FORMATS[one.format])
-    if len(text) < one.least:
-        raise ValueError(f"At least {_count(one.least, 'character')} needed; this has {len(text)}.")
-    if one.most is not None and len(text) > one.most:
-        raise ValueError(f"At most {_count(one.most, 'character')} allowed; this has {len(text)}.")
-    return text
-
-
-def _number(given: Json, typed: bool) -> float | int:
-    if isinstance(given, str) and typed:
-        number = parse_typed_number(given)
-        return int(number) if number == number.to_integral_value() else float(number)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise ValueError("Write a number.")
-    return given
-
-
-def _bounded(one: NumberField | IntegerField, number: float | int) -> float | int:
-    if one.least is not None and number < one.least:
-        raise ValueError(f"Write a number of at least {shown_number(one.least)}.")
-    if one.most is not None and number > one.most:
-        raise ValueError(f"Write a number of at most {shown_number(one.most)}.")
-    return number
-
-
-def _yes_or_no(given: Json, typed: bool) -> bool:
-    if isinstance(given, bool):
-        return given
-    word = given.strip().lower() if isinstance(given, str) and typed else ""
-    if word not in (*_YES, *_NO):
-        raise ValueError("Answer yes or no.")
-    return word in _YES
-
-
-def _chosen(one: ChoicesField, given: Json) -> list[str]:
-    known = [choice.value for choice in one.choices]
-    if not isinstance(given, list | tuple) or not all(value in known for value in given):
-        raise ValueError("This choice is not offered: choose from the list.")
-    if len(set(given)) < len(given):
-        raise ValueError("Choose each only once.")
-    if len(given) < one.least:
-        raise ValueError(f"At least {_count(one.least, 'choice')} needed.")
-    if one.most is not None and len(given) > one.most:
-        raise ValueError(f"At most {_count(one.most, 'choice')} allowed.")
-    return list(given)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what} is" if number == 1 else f"{number} {what}s are"
-
-
-def shown_number(number: float | int) -> str:
-    """Without the ".0" of a whole one."""
-    return str(int(number)) if isinstance(number, float) and number.is_integer() else str(number)
 
 
 def _sentence(words: str) -> str:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from host.checks import invalid_arguments
-from host.schemas import Problem, first_problem, has_format, problems, schema_problem
+from host.formats import has_format
+from host.schemas import Problem, first_problem, problems, schema_problem
 from host.types import Tool
 
 ORDER: dict[str, Any] = {
