@@ -38,24 +38,49 @@ class Connection:
         self.link = Link(prefix, config, memory)
 
     async def call(
-        self, parameters: types.CallToolRequestParams, subject: str, timeout: float, ask: AskDuring | None = None
+        self,
+        parameters: types.CallToolRequestParams,
+        subject: str,
+        timeout: float,
+        ask: AskDuring | None = None,
+        retry: bool = False,
+    ) -> ServerReply:
+        """`retry` sends a read once more after a lost connection (spec H4), unless it can't help or a person was asked in it."""
+        mark = Mark("tools/call")
+        try:
+            return await self._asking(parameters, subject, timeout, ask, mark)
+        except (Gone, Unavailable):
+            if not retry or not mark.once_more:
+                raise
+        return await self._asking(parameters, subject, timeout, ask, Mark("tools/call"))
+
+    async def _asking(
+        self,
+        parameters: types.CallToolRequestParams,
+        subject: str,
+        timeout: float,
+        ask: AskDuring | None,
+        mark: Mark,
     ) -> ServerReply:
         """`ask` runs in the caller's task group, and never outlives the call. What it raises ends the call and leaves here."""
         patience = Patience(timeout)
         if ask is None:
-            return await self._call(parameters, subject, patience, None)
+            return await self._call(parameters, subject, patience, None, mark)
         try:
             with Inbox(ask, patience) as inbox:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(inbox.serve)
-                    reply = await self._call(parameters, subject, patience, inbox)
+                    try:
+                        reply = await self._call(parameters, subject, patience, inbox, mark)
+                    finally:
+                        mark.settled |= bool(inbox.asked)
                     tasks.cancel_scope.cancel()
         except ExceptionGroup as group:
             raise _most_telling(group) from None
         return reply
 
     async def _call(
-        self, parameters: types.CallToolRequestParams, subject: str, patience: Patience, inbox: Inbox | None
+        self, parameters: types.CallToolRequestParams, subject: str, patience: Patience, inbox: Inbox | None, mark: Mark
     ) -> ServerReply:
         async def send(client: Client, _tap: Tap) -> ANSWER | NeedsInput:
             if self.link.offer.mirrors_headers and self.config.url:
@@ -68,7 +93,7 @@ class Connection:
                     raise
                 return asked
 
-        result = await self._ask(send, Mark("tools/call"), patience, subject, parameters.request_state is not None, inbox)
+        result = await self._ask(send, mark, patience, subject, parameters.request_state is not None, inbox)
         if isinstance(result, NeedsInput):
             return result
         return reply_of(result, prefix=self.prefix, output_schema=self.link.offer.output_schemas.get(parameters.name))
@@ -108,7 +133,8 @@ class Connection:
         except Unavailable:
             if mark.status != 401 or not self.link.renewed_token(mark.token):
                 raise
-        return await self._once(send, Mark(mark.method), patience, subject, state_given, inbox)
+        mark.sent, mark.status = False, None
+        return await self._once(send, mark, patience, subject, state_given, inbox)
 
     async def _once(
         self,

@@ -266,7 +266,9 @@ class Link:
         async def elicit(_context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
             return await _answer(inbox, params)
 
+        mark.settled = True  # without a token there is none the second time either
         mark.token = token = await self._tokens.token(subject)
+        mark.settled = False
         async with self._http.using(self._tokens.principal(subject), token) as http:
             transport = streamable_http_client(self.config.url, http_client=http, max_sse_event_size=MAX_MESSAGE)
             tap = Tap(transport, ended, self._numbers)
@@ -297,7 +299,7 @@ class Link:
                 yield await stack.enter_async_context(self._open_http(subject, self._known.modes, mark, inbox))
                 return
             if mark.method == "tools/call" and self.asks_during_calls():
-                await stack.enter_async_context(self._alone(patience, inbox))
+                await stack.enter_async_context(self._alone(mark, patience, inbox))
             if self._client is None:
                 raise Unavailable(f"{self.prefix} has just gone away")
             yield self._client
@@ -308,7 +310,7 @@ class Link:
             raise Unavailable(f"{self.prefix} is down: {self._why}")
 
     @asynccontextmanager
-    async def _alone(self, patience: Patience, inbox: Inbox | None) -> AsyncIterator[None]:
+    async def _alone(self, mark: Mark, patience: Patience, inbox: Inbox | None) -> AsyncIterator[None]:
         """One call at a time: nothing in a question of an older server on stdio says which call it belongs to (spec H15)."""
         with patience.paused():
             try:
@@ -316,6 +318,7 @@ class Link:
                     await self._one.acquire()
             except TimeoutError:
                 open_ = "a question of an earlier call" if self._inbox and self._inbox.asked else "an earlier call"
+                mark.settled = True
                 raise Unavailable(f"{self.prefix} is busy: {open_} is open") from None
         try:
             await self._ready()

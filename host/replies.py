@@ -75,13 +75,19 @@ CONNECT = "connect"
 @dataclass(slots=True)
 class Mark:
     """Follows one request through the SDK: whether it was handed to the transport, with which token, and the HTTP status that
-    came back; and whether messages came meanwhile that could not be read."""
+    came back; whether messages came meanwhile that could not be read; and whether the same request once more would be in vain, or
+    one too many: a person has been asked in it."""
 
     method: str
     sent: bool = False
     status: int | None = None
     token: str = field(default="", repr=False)
     noise: bool = False
+    settled: bool = False
+
+    @property
+    def once_more(self) -> bool:
+        return not self.settled and self.status not in _TURNED_AWAY
 
 
 MARK: ContextVar[Mark | None] = ContextVar("deskhand_mark", default=None)

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from host.config import ServerConfig
 from host.connection import Connection
-from host.errors import Gone, NotFound, Unavailable
+from host.errors import NotFound, Unavailable
 from host.midcall import AskDuring
 from host.probes import DiscoverMemory
 from host.types import Json, ListedResource, ListedTool, ServerHealth, ServerReply
@@ -101,13 +101,7 @@ class Sessions:
             request_state=state,
             _meta=types.RequestParamsMeta(**dict(meta)) if meta else None,  # type: ignore[typeddict-item]
         )
-        followed = Followed(ask) if ask is not None else None
-        try:
-            return await connection.call(parameters, subject, timeout, followed)
-        except (Gone, Unavailable):
-            if not retry_reads or (followed is not None and followed.asked):
-                raise
-        return await connection.call(parameters, subject, timeout, followed)
+        return await connection.call(parameters, subject, timeout, ask, retry_reads)
 
     def health(self) -> tuple[ServerHealth, ...]:
         return tuple(connection.link.health() for connection in self._connections.values())
@@ -128,18 +122,6 @@ class Sessions:
         if prefix not in self._connections:
             raise NotFound(f"no server is configured as {prefix!r}; there are: {', '.join(self._connections)}")
         return self._connections[prefix]
-
-
-class Followed:
-    """An `ask` that knows whether it was asked: a call with a person's answer in it is not sent a second time."""
-
-    def __init__(self, ask: AskDuring) -> None:
-        self._ask = ask
-        self.asked = False
-
-    async def __call__(self, params: Mapping[str, Json]) -> Mapping[str, Json]:
-        self.asked = True
-        return await self._ask(params)
 
 
 def _sendable(prefix: str, *values: object) -> None:

@@ -95,9 +95,10 @@ class Tokens:
 
     def renewed(self, refused: str) -> bool:
         """The server refused this token. Whether another one can be had in its place; the next `token` fetches it."""
-        if refused and refused == self._oauth[0]:
+        fetched = bool(refused) and refused == self._oauth[0]
+        if fetched:
             self._oauth = ("", 0.0)
-        return bool(refused) and self.config.oauth is not None and not self.config.staff_tokens_file
+        return fetched or (bool(refused) and self.config.oauth is not None and not self.config.staff_tokens_file)
 
     def _from_environment(self, name: str) -> str:
         value = os.environ.get(name, "")

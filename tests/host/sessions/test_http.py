@@ -21,7 +21,7 @@ async def test_a_restarted_process_reconnects_without_asking_what_it_speaks(wire
         config = ServerConfig(url=f"http://127.0.0.1:{port}/mcp")
         async with wire.connected(memory, web=config):
             assert "server/discover" in wire.methods(log)
-        log.unlink()
+        log.write_text("")
         async with wire.connected(memory, web=config) as sessions:
             assert (await wire.call(sessions, "web", "add", arguments={"a": 1, "b": 2})).data == {"total": 3}
             assert sessions.health()[0].claims == "Bench 1.0"

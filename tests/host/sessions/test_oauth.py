@@ -77,7 +77,7 @@ async def test_a_server_that_refuses_every_token_is_asked_twice_and_no_more(wire
         await wire.listening(port)
         async with wire.connected(web=guarded(port, path="/status/401/mcp")) as sessions:
             with pytest.raises(Unavailable, match="HTTP 401"):
-                await wire.call(sessions, "web", "plain", retry_reads=False)
+                await wire.call(sessions, "web", "plain", retry_reads=True)
     assert wire.methods(log).count("tools/call") == 2
 
 
