@@ -8,9 +8,25 @@ from collections.abc import Mapping
 
 from bot.cards import ids
 from bot.cards.deciding import GOES_ON, above_staff, count_words, decision, decision_text, waiting
-from bot.cards.elements import Block, Part, actions, bullets, button, code, confirm, header, line, own, pre, quote, rich, t
+from bot.cards.elements import (
+    Block,
+    Part,
+    actions,
+    bullets,
+    button,
+    code,
+    confirm,
+    header,
+    line,
+    own,
+    pre,
+    quote,
+    rich,
+    t,
+    weight,
+)
 from bot.cards.rendered import Rendered
-from bot.cards.text import escaped, is_cut, one_line, visible
+from bot.cards.text import escaped, is_cut, one_line
 from bot.cards.words import (
     OUTCOMES,
     Mentions,
@@ -18,7 +34,7 @@ from bot.cards.words import (
     outcome_line,
     provenance_words,
     question_records,
-    record_lines,
+    records,
     server_parts,
     unverified,
 )
@@ -27,8 +43,10 @@ from host.views import QuestionView
 
 _SHORT = 200
 _ARGUMENT = 4000
-_ALL_ARGUMENTS = 4500
+_ALL_ARGUMENTS = 4000
+_RECORDS = 2300
 _SENTENCES = 900
+_MOST_ELEMENTS = 90
 
 
 def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
@@ -45,22 +63,35 @@ def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
 
 
 def argument_blocks(view: QuestionView, budget: int) -> list[Block]:
-    """Every argument, whole while they fit `budget`; what doesn't is cut visibly, and Details has it whole."""
+    """Every argument, whole while they fit `budget`; what doesn't is cut visibly, and Details has it whole. Short ones come
+    first, so that no long one hides them."""
     arguments: Mapping[str, Json] = view.question.payload.get("arguments") or {}
     if not arguments:
         return [rich(line(t("Arguments: ", bold=True), t("none")))]
+    texts = {name: value if isinstance(value, str) else _compact(value) for name, value in arguments.items()}
     elements: list[Part] = [line(t("Arguments", bold=True))]
-    cuts, left = False, budget
-    for name, value in arguments.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        room = max(min(_ARGUMENT, left), 40)
-        elements += _argument(view, name, text, room)
-        cuts = cuts or is_cut(text, room)
-        left -= min(len(visible(text)), room) + 60
-    blocks = [rich(*elements[:90])]
-    if cuts or len(elements) > 90:
+    whole, left = True, budget
+    for name, text in sorted(texts.items(), key=lambda one: _is_long(one[1])):
+        if left < _SHORT or len(elements) > _MOST_ELEMENTS:
+            whole = False
+            break
+        room = min(_ARGUMENT, left)
+        made = _argument(view, name, text, room)
+        elements += made
+        whole = whole and not is_cut(text, room)
+        left -= weight(made)
+    blocks = [rich(*elements)]
+    if not whole:
         blocks.append(own("Not all of it fits here: “Details” shows every argument whole."))
     return blocks
+
+
+def _compact(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_long(text: str) -> bool:
+    return len(text) > _SHORT or "\n" in text
 
 
 def origin_parts(view: QuestionView, name: str) -> list[Part]:
@@ -100,8 +131,7 @@ def _asks(view: QuestionView) -> Part:
 def _why(view: QuestionView) -> list[Block]:
     wrote = line(t("The customer wrote", bold=True))
     elements = [*unverified(view.ticket), wrote, quote(sentences(view) or "(no text)", _SENTENCES)]
-    for record in question_records(view.question)[:2]:
-        elements += [line(t("The record says", bold=True)), bullets(record_lines(record))]
+    elements += records(view.question, _RECORDS)
     if rule := str(view.question.payload.get("rule") or ""):
         elements.append(line(t("Asked because: ", bold=True), t(rule, 500)))
     return [rich(*elements)]
@@ -109,7 +139,7 @@ def _why(view: QuestionView) -> list[Block]:
 
 def _argument(view: QuestionView, name: str, text: str, room: int) -> list[Part]:
     head = [t(f"{name}: ", 120, bold=True)]
-    if len(text) <= _SHORT and "\n" not in text:
+    if not _is_long(text):
         return [line(*head, code(text, room), *origin_parts(view, name))]
     return [line(*head, *origin_parts(view, name)), pre(text, room)]
 
@@ -119,7 +149,7 @@ def _earlier(view: QuestionView) -> list[Block]:
         return [rich(line(t("Earlier in this ticket: ", bold=True), t("no call has run.")))]
     rows = [
         [code(call.name, 80), t(f" {OUTCOMES[call.outcome]}"), t(f" · {call.note}" if call.note else "", 120)]
-        for call in view.earlier[-8:]
+        for call in view.earlier[-6:]
     ]
     return [rich(line(t("Earlier in this ticket", bold=True)), bullets(rows))]
 

@@ -13,20 +13,19 @@ from bot.cards.elements import Block, Part, actions, bullets, button, code, conf
 from bot.cards.forms import fields
 from bot.cards.rendered import Rendered
 from bot.cards.text import escaped, is_cut
-from bot.cards.words import Mentions, money, outcome_line, question_records, record_lines, server_parts, unverified
+from bot.cards.words import Mentions, money, outcome_line, records, server_parts, unverified
 from host.types import Json, QuestionState
 from host.views import QuestionView
 
-_MESSAGE = 2000
-_URL = 2000
-_ARGUMENTS = 2000
+_MESSAGE, _ARGUMENTS, _RECORDS = 1800, 1500, 1500
+_URL, _WARNING = 4000, 300
 
 
 def render(view: QuestionView, *, mentions: Mentions) -> Rendered:
     question = view.question
     blocks: list[Block] = [header(_title(view)), rich(*_asks(view)), *_address(view)]
-    for record in question_records(question)[:2]:
-        blocks.append(rich(line(t("The record says", bold=True)), bullets(record_lines(record))))
+    if known := records(question, _RECORDS):
+        blocks.append(rich(*known))
     blocks += argument_blocks(view, _ARGUMENTS)
     if question.state is QuestionState.OPEN:
         lines = [*_wants(view), *_held_open(view), *waiting(question, mentions, view.nobody)]
@@ -64,7 +63,7 @@ def _address(view: QuestionView) -> list[Block]:
         return []
     payload = view.question.payload
     url = str(payload.get("url") or "")
-    warnings = [line(t(f"Warning: {warning}", 500, bold=True)) for warning in list(payload.get("warnings") or ())[:6]]
+    warnings = [line(t(f"Warning: {warning}", _WARNING, bold=True)) for warning in list(payload.get("warnings") or ())[:6]]
     leads = code(str(payload.get("domain") or "(no domain)"), 260)
     domain = line(t("It leads to ", bold=True), leads, t(" · the whole address:"))
     unopened = line(t("Deskhand has not opened it and never does. Copy it only if you trust where it leads."))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from bot.cards.elements import Part, code, line, t
+from bot.cards.elements import Part, bullets, code, line, t, weight
 from host.types import Json, Outcome, OutcomeKind, Question, RoleName, Ticket, ToolCallRecord
 
 Mentions = Mapping[RoleName, tuple[str, ...]]
@@ -62,6 +62,19 @@ def record_lines(record: Mapping[str, Json], most: int = 12) -> list[list[Part]]
             rows.append([t(f"{_label(key)}: ", 100, bold=True), t(_scalar(key, value), 300)])
     left = len(rows) - most
     return rows if left <= 0 else [*rows[:most], [t(f"and {left} more fields (Details shows all)")]]
+
+
+def records(question: Question, budget: int) -> list[Part]:
+    """What the records behind a question say, two at most, within `budget` characters; says when something is left out."""
+    elements: list[Part] = []
+    for record in question_records(question)[:2]:
+        rows = record_lines(record)
+        shown = len(rows)
+        while shown and weight(elements) + weight(rows[:shown]) > budget:
+            shown -= 1
+        more = [[t("and more (Details shows all)")]] if shown < len(rows) else []
+        elements += [line(t("The record says", bold=True)), bullets([*rows[:shown], *more])]
+    return elements
 
 
 def money(question: Question) -> str:

@@ -681,6 +681,28 @@ def test_an_argument_that_does_not_fit_is_cut_visibly_and_whole_in_the_details(v
     assert len(details["blocks"]) <= 100
 
 
+def test_a_long_argument_hides_no_short_one(views):
+    payload = {**views.payload(QuestionKind.CONSENT), "arguments": {"reason": "x" * 20_000, "quote_id": "Q-0a1b2c3d4e"}}
+    words = said(check(draw(views.question_view(question=views.question(payload=payload)), MENTIONS)))
+    assert "quote_id: Q-0a1b2c3d4e" in words
+
+
+@pytest.mark.parametrize("kind", [QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST, QuestionKind.MAY_HAVE_RUN, "address"])
+@pytest.mark.parametrize("arguments", [{"a": "x" * 9_000, "b": "<" * 9_000}, {f"{'k' * 115}{n}": "<" * 199 for n in range(80)}])
+def test_a_card_can_be_decided_however_much_its_server_says(views, kind, arguments):
+    """Too much in one card would leave it without buttons: then a server could make its own question undecidable."""
+    record = {f"field_{n}": "&<>x" * 120 for n in range(12)}
+    address = {"url": "https://x.example/?" + "&" * 1_980, "domain": "x.example", "warnings": ["w" * 400] * 6}
+    more = {"arguments": arguments, "message": "&" * 5_000, "rule": "r" * 900, "record": {"a": record, "b": {**record, "c": 1}}}
+    more["provenance"] = {name: {"source": "c1", "record": more["record"][name]} for name in ("a", "b")}
+    real = QuestionKind.INPUT_REQUEST if kind == "address" else kind
+    payload = {**views.payload(real), **more, **(address if kind == "address" else {})}
+    question = views.question(real, payload=payload, needed=2, resumable=False)
+    ticket = views.ticket(body="&<" * 800, sender_verified=False)
+    view = views.question_view(real, question=question, ticket=ticket, earlier=(views.call(note="&" * 500),) * 9, nobody=True)
+    assert buttons(check(draw(view, {"staff": tuple(f"U{n}" for n in range(30))})))
+
+
 def test_a_long_ticket_is_cut_visibly_and_offers_its_whole_text(views):
     card = check(draw(views.ticket_view(ticket=views.ticket(body="word " * 4_000)), MENTIONS))
     assert ids.TICKET_WHOLE in buttons(card)
