@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from host import journal, policy
 from host.calls import Cleared, Context, refusal
 from host.catalog import Catalog
-from host.checks import invalid_arguments, unreadable_arguments
+from host.checks import invalid_arguments, unreadable_arguments, without_nulls
 from host.config import HostConfig
 from host.grounding import Ungrounded, ground
 from host.history import CallLog
@@ -43,6 +43,7 @@ class Checkpoint:
         tool = self.known(name)
         if isinstance(tool, Outcome):
             return tool
+        arguments = without_nulls(tool, arguments)
         invalid = invalid_arguments(tool, arguments)
         if invalid:
             return refusal(f"the arguments of {name} are not valid: {invalid}. Correct them and call again", "arguments")

@@ -38,6 +38,15 @@ def _members(value: Mapping[str, Json] | Sequence[Json]) -> Sequence[Json]:
     return list(value.values()) if isinstance(value, Mapping) else value
 
 
+def without_nulls(tool: Tool, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The arguments without those that are null where the tool wants nothing at all: models write null for "left out"."""
+    if None not in arguments.values():
+        return arguments
+    wrong = {problem.path[0] for problem in problems(dict(arguments), tool.schema) if len(problem.path) == 1}
+    empty = wrong - set(tool.schema.get("required", ()))
+    return {name: value for name, value in arguments.items() if value is not None or name not in empty}
+
+
 def invalid_arguments(tool: Tool, arguments: Mapping[str, Json]) -> str:
     """What breaks the tool's own input schema, in words without the values; "" when nothing does."""
     words = "; ".join(str(problem) for problem in problems(arguments, tool.schema))

@@ -19,7 +19,7 @@ from mcp import types
 from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR
 from mcp_types import methods
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from host.replies import MARK, Unreadable, outside_reference
@@ -123,6 +123,8 @@ class Tap:
         return self.waiting.popleft() if self.waiting else None
 
     def _mended(self, method: str, result: dict[str, Json]) -> dict[str, Json]:
+        if self.version in MODERN_PROTOCOL_VERSIONS:
+            result = {"resultType": "complete", **result}  # the specification's default, which the SDK does not fill in
         if method == "initialize":
             self.version = str(result.get("protocolVersion", self.version))
         elif method in LISTINGS:
