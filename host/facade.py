@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from host import history, journal, results
-from host.amounts import parse_typed_amount
+from host.amounts import parse_typed_number
 from host.catalog import Catalog, ChangedTool
 from host.config import HostConfig
 from host.errors import NotFound
@@ -183,7 +183,7 @@ class Host:
         for name, value in typed.items():
             if isinstance(value, str) and fields.get(name, {}).get("type") in ("number", "integer"):
                 try:
-                    number = parse_typed_amount(value)
+                    number = parse_typed_number(value)
                 except ValueError as error:
                     return NotTaken(f"Not approved: {error}.", {name: str(error)})
                 value = int(number) if number == int(number) else float(number)

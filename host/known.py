@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from host import grounding, history, journal
@@ -52,7 +52,7 @@ async def what_ran(tx: Tx, records: Sequence[ToolCallRecord], config: HostConfig
 
     The call `but` is not counted against itself.
     """
-    zone = ZoneInfo(config.hours.zone if config.hours else "UTC")
+    zone = ZoneInfo(config.hours.zone) if config.hours else UTC
     midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
     today, amount = await journal_rows.ran_since(tx, iso(midnight), but)
     ticket = {"calls": len(records)}

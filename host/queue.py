@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from datetime import UTC
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -201,7 +202,7 @@ class Queue:
 
     async def _tick(self) -> None:
         """One timer that reads the database, so that it survives restarts: reminders, expiry (spec H20), a day's end (H31)."""
-        zone = ZoneInfo(self._config.hours.zone if self._config.hours else "UTC")
+        zone = ZoneInfo(self._config.hours.zone) if self._config.hours else UTC
         while True:
             try:
                 await self.expire()
