@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Literal
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -225,6 +225,7 @@ class HoursConfig(Frozen):
             raise ValueError("the working day has no hours: give days, and a start before the end")
         if self.zone not in available_timezones():
             raise ValueError(f'{self.zone!r} is no time zone: write one such as "Europe/Berlin"')
+        ZoneInfo(self.zone)  # read from disk now, and kept: nothing is read while people are served
         return self
 
 
