@@ -106,18 +106,8 @@ async def test_working_a_ticket_anew_cancels_the_draft_that_waits(open_office: O
         assert (await office.open("T-0005")).id != draft.id
 
 
-async def test_an_unverified_senders_ticket_has_no_effect(open_office: Opening, script: Any) -> None:
-    async with open_office() as office:
-        known = {ticket.id: ticket for ticket in office.tickets()}
-        await office.work(replace(known["T-0004"], sender_verified=False))
-        calls = (await office.result("T-0004")).calls
-        assert [(c.name, c.outcome.value) for c in calls] == [("shop.quote_refund", "result"), ("shop.issue_refund", "refused")]
-        assert "not verified" in calls[1].note
-        assert office.refunds() == []
-
-
 async def test_a_pilot_reads_and_drafts_and_sends_nothing(open_office: Opening, script: Any) -> None:
-    async with open_office(change=lambda config: config.model_copy(update={"pilot": True})) as office:
+    async with open_office(change=lambda config: config.model_copy(update={"mode": "pilot"})) as office:
         await office.work("T-0004")
         assert await office.outcomes("T-0004") == [("shop.quote_refund", "result"), ("shop.issue_refund", "refused")]
         draft = await office.open("T-0004", QuestionKind.SIGN_OFF)
