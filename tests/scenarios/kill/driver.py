@@ -1,8 +1,9 @@
 """Works one ticket with scripted people, and dies where it is told to.
 
-Each line of stdin is JSON: {"scene", "state", "when", "word", "number", "asked"}; a fork of this process works there and dies at
-that moment (see `writes`), or, with "asked", when people are to be shown a question of that kind. One that isn't told to die goes
-on from where the last one was ended until nothing moves. What became of it is told on stdout: {"code", "writes"}.
+Each line of stdin is JSON: {"scene", "state", "when", "word", "number", "asked", "answer"}; a fork of this process works there
+and dies at that moment (see `writes`), or, with "asked", when people are to be shown a question of that kind. One that isn't told
+to die goes on from where the last one was ended until nothing moves; with "answer", people answer first what they were shown by
+somebody else. What became of it is told on stdout: {"code", "writes"}.
 """
 
 from __future__ import annotations
@@ -28,21 +29,28 @@ from bot.headless import STAFF
 from bot.mailroom.files import read_tickets
 from bot.settings import Settings
 from host import erasure, journal
+from host.facade import Host
 from host.records import close_days
 from host.store import chains
 from host.store import questions as question_rows
-from host.types import QuestionState, Ticket
+from host.types import Question, Ticket
 from host.views import TicketView
 from models.scripted import ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-async def work(settings: Settings, scene: Scene, ticket: Ticket, state: Path, die_asked: str) -> None:
+async def work(settings: Settings, scene: Scene, ticket: Ticket, state: Path, die_asked: str, answer: bool) -> None:
     clock = MovedClock(state)
+    desks: list[Desk] = []
+
+    def desk(host: Host) -> Desk:
+        desks.append(Desk(host, state, scene.patient, die, die_asked))
+        return desks[-1]
+
     async with (
         ScriptedModel(scene.script) as model,
-        wiring.running(settings, model, lambda host: Desk(host, state, scene.patient, die, die_asked), clock=clock) as running,
+        wiring.running(settings, model, desk, clock=clock) as running,
     ):
         await running.queue.recover()
         await running.outbox.recover()
@@ -51,6 +59,8 @@ async def work(settings: Settings, scene: Scene, ticket: Ticket, state: Path, di
         if isinstance(card, TicketView) and card.run is None:
             await running.host.work(ticket.id, STAFF)
         with anyio.fail_after(60):
+            if answer:
+                await desks[0].answer_all(await waiting(running))
             await _settle(running)
             while scene.patient and await _moved(running, clock):
                 await _settle(running)
@@ -65,6 +75,11 @@ async def work(settings: Settings, scene: Scene, ticket: Ticket, state: Path, di
             await _settle(running)
 
 
+async def waiting(running: wiring.Running) -> tuple[Question, ...]:
+    async with running.store.read() as tx:
+        return await question_rows.open_ones(tx)
+
+
 async def _settle(running: wiring.Running) -> None:
     while await running.queue.work_one() or await running.outbox.deliver_due():
         pass
@@ -72,11 +87,10 @@ async def _settle(running: wiring.Running) -> None:
 
 async def _moved(running: wiring.Running, clock: MovedClock) -> bool:
     """On to the next reminder of a question; False when none is open."""
-    async with running.store.read() as tx:
-        waiting = [q for q in await question_rows.open_ones(tx) if q.state is QuestionState.OPEN]
-    if not waiting:
+    questions = await waiting(running)
+    if not questions:
         return False
-    clock.move_to(min((q.remind_at[q.reminded] if q.reminded < len(q.remind_at) else q.deadline) for q in waiting))
+    clock.move_to(min((q.remind_at[q.reminded] if q.reminded < len(q.remind_at) else q.deadline) for q in questions))
     await running.queue.expire()
     return True
 
@@ -89,7 +103,7 @@ def one(order: dict[str, Any], nursery: str, tickets: dict[str, Ticket]) -> None
     settings = settings_file.load(ROOT / "deskhand.toml", state)
     config = scene.configured(settings.host, state, nursery)
     ticket = replace(tickets[scene.ticket], sender_verified=scene.verified)
-    anyio.run(work, replace(settings, host=config), scene, ticket, state, order.get("asked", ""))
+    anyio.run(work, replace(settings, host=config), scene, ticket, state, order.get("asked", ""), order.get("answer", False))
     print(json.dumps({"writes": writes.seen}), flush=True)
 
 

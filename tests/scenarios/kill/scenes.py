@@ -9,15 +9,15 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.headless import LEAD, STAFF, HeadlessDesk, Rules, filled
+from bot.headless import STAFF, HeadlessDesk, Rules
 from host.config import HostConfig, PolicyRule, ReadBack, ServerConfig, ToolConfig
 from host.facade import Host
-from host.types import Actor, Answer, Json, OutboxItem, OutboxKind, Question, QuestionKind, QuestionState
+from host.types import Actor, Answer, Json, OutboxItem, OutboxKind, Question, QuestionKind
 from host.views import DraftView, QuestionView, ReminderView
 from models.port import Call, Reply, Request
 
@@ -168,6 +168,10 @@ class Desk(HeadlessDesk):
             return {"receipt": f"quiet-{item.id}"}
         return await super().deliver(item)
 
+    async def answer_all(self, questions: Sequence[Question]) -> None:
+        for question in questions:
+            await self._answer(question)
+
     def _remember(self, words: str) -> None:
         with (self._state / PEOPLE["sent"]).open("a") as sent:
             sent.write(words + "\n")
@@ -183,6 +187,3 @@ class Desk(HeadlessDesk):
         await super()._answer(question)
         if question.kind is QuestionKind.CONSENT and question.needed == 2:
             await self._front.answer(question.id, STAFF2, Answer("approve"))
-
-
-__all__ = ["LEAD", "PEOPLE", "SCENES", "Desk", "MovedClock", "QuestionState", "Scene", "filled", "replace"]
