@@ -225,9 +225,15 @@ class Link:
                 with anyio.fail_after(PROOF_SECONDS):
                     await client.session.list_tools()
             except FOREIGN as error:
+                if self._asking():
+                    continue
                 log.info("%s: mute (%s); it is started again", self.prefix, type(root(error)).__name__)
                 self._end()
                 return
+
+    def _asking(self) -> bool:
+        """While a person is asked, an older server may well hear nothing else: that is no sign of death."""
+        return self._inbox is not None and self._inbox.open
 
     def _end(self) -> None:
         self._ended.set()
@@ -317,7 +323,7 @@ class Link:
                 with anyio.fail_after(patience.seconds):
                     await self._one.acquire()
             except TimeoutError:
-                open_ = "a question of an earlier call" if self._inbox and self._inbox.asked else "an earlier call"
+                open_ = "a question of an earlier call" if self._asking() else "an earlier call"
                 mark.settled = True
                 raise Unavailable(f"{self.prefix} is busy: {open_} is open") from None
         try:
@@ -344,7 +350,7 @@ class Link:
         if isinstance(cause, MCPError) and cause.code == UNSUPPORTED_PROTOCOL_VERSION:
             await self._known.forget()
             self._end()
-        elif isinstance(failed, TimedOut):
+        elif isinstance(failed, TimedOut) and not self._asking():
             self._doubted.set()
         elif isinstance(failed, Gone | Unavailable) and self.config.url and _unheard(cause, mark):
             self._end()

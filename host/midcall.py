@@ -68,7 +68,7 @@ class Inbox:
     def __init__(self, ask: AskDuring, patience: Patience) -> None:
         self._ask, self._patience = ask, patience
         self._send, self._receive = anyio.create_memory_object_stream[_Question](MAX_OPEN)
-        self.asked = 0
+        self.asked, self.open = 0, False
 
     def __enter__(self) -> Self:
         return self
@@ -95,7 +95,8 @@ class Inbox:
         async for question in self._receive:
             if question.scope.cancel_called:  # withdrawn before anybody could see it
                 continue
-            self.asked += 1
+            self.asked, self.open = self.asked + 1, True
             with self._patience.paused(), question.scope:
                 question.answer = await self._ask(question.params)
+            self.open = False
             question.answered.set()

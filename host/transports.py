@@ -249,9 +249,9 @@ async def _bound(response: httpx2.Response) -> None:
 
 
 def http_client(token: str = "", **more: httpx2.Timeout) -> httpx2.AsyncClient:
-    """Bounded answers, no redirects. The read timeout only stands behind each call's own, which is shorter."""
+    """Bounded answers, no redirects. Nothing bounds a read here: each request has its own time, and a question may take a day."""
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    timeout = more.get("timeout", httpx2.Timeout(connect=10.0, read=3600.0, write=60.0, pool=10.0))
+    timeout = more.get("timeout", httpx2.Timeout(connect=10.0, read=None, write=60.0, pool=10.0))
     return httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_bound]})
 
 

@@ -6,6 +6,7 @@ It is read anew when it changes, so a token can be withdrawn without a restart. 
 
 import hmac
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 
 from servers.shop.settings import SettingsError
+
+logger = logging.getLogger(__name__)
 
 SCOPE = "shop"
 
@@ -36,7 +39,12 @@ class TokenFile:
         self._refresh()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        self._refresh()
+        """None for a token that isn't in the file, and for every one while the file can't be read."""
+        try:
+            self._refresh()
+        except SettingsError as error:
+            logger.warning("%s; nobody is let in", error)
+            return None
         for known, holder in self._holders.items():
             if hmac.compare_digest(known.encode(), token.encode()):
                 tickets = None if holder.tickets is None else sorted(holder.tickets)

@@ -207,6 +207,7 @@ ASKING = {
     "ask_and_hang": FORM,
     "ask_and_withdraw": FORM,
     "ask_slowly": FORM,
+    "ask_and_hear_nothing_else": FORM,
 }
 
 
@@ -225,6 +226,10 @@ class Asker:
         if name == "ask_and_withdraw":
             write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": key}})
             write(result_of(identity, "withdrawn"))
+        if name == "ask_and_hear_nothing_else":
+            while (message := json.loads(sys.stdin.readline())).get("id") != key:
+                pass
+            self.told(message)
 
     def told(self, message: dict[str, Any]) -> None:
         identity, name = self.open.pop(message["id"], (None, ""))

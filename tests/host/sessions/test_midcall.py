@@ -11,6 +11,7 @@ import pytest
 
 from host.config import ServerConfig
 from host.errors import Answered, Gone, TimedOut, Unavailable
+from host.link import PROOF_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +125,26 @@ async def test_listings_work_while_a_question_is_open_and_calls_wait_their_turn(
             assert order == []
             person.answers.set()
         assert order == ["accept {'yes': True}", "as text"]
+
+
+async def test_a_server_that_hears_nothing_else_while_it_asks_is_not_taken_for_dead(wire: Any) -> None:
+    deaf = old(wire).model_copy(update={"timeout_seconds": 0.3})
+    async with wire.connected(old=deaf, clock=wire.child(wire.RAW)) as sessions:
+        met, person, replies = sessions.process("old"), Person(), []
+
+        async def calling() -> None:
+            replies.append(await wire.call(sessions, "old", "ask_and_hear_nothing_else", ask=person))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(calling)
+            await person.came.wait()
+            with pytest.raises(TimedOut):
+                await sessions.read_resource("old", "raw://nothing")
+            with pytest.raises(TimedOut):  # meanwhile a proof of life would have failed
+                await wire.call(sessions, "clock", "mute", timeout=PROOF_SECONDS + 0.5)
+            person.answers.set()
+        assert replies[0].text == "accept {'yes': True}"
+        assert sessions.process("old") == met
 
 
 async def test_a_connection_that_dies_takes_its_question_along(wire: Any, tmp_path: Path) -> None:

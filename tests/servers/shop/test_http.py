@@ -143,3 +143,9 @@ async def test_a_withdrawn_token_stops_working_without_a_restart(over_http, data
         tokens.write_text(json.dumps({"token-of-lead": TOKENS["token-of-lead"]}))
         with pytest.raises(MCPError):
             await call("find_orders", {}, "T-0009")
+        for unreadable in ("{", '{"token-of-staff": {"subject": "staff-0007"}}'):
+            tokens.write_text(unreadable)
+            async with httpx2.AsyncClient(headers={"Authorization": "Bearer token-of-staff"}) as http:
+                assert (await http.post(f"{url}/mcp", json={})).status_code == 401
+        tokens.write_text(json.dumps(TOKENS))
+        assert not (await call("find_orders", {}, "T-0009")).is_error
