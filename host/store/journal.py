@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import and_, delete, func, insert, or_, select
 
 from host.store.engine import Tx
 from host.store.tables import calls, journal, payloads
@@ -63,7 +63,7 @@ async def chain(tx: Tx, ticket_id: str) -> tuple[Link, ...]:
 
 BEGUN = "begun"
 """The outcome of a call whose intent is written and whose end is not known yet."""
-_COUNT = ("result", "may_have_run", BEGUN)
+_COUNT = ("result", "may_have_run")
 
 
 async def log_call(tx: Tx, row: Mapping[str, object]) -> None:
@@ -73,9 +73,10 @@ async def log_call(tx: Tx, row: Mapping[str, object]) -> None:
 
 
 async def ran_since(tx: Tx, since: str, but: str = "") -> tuple[dict[str, int], Decimal]:
-    """What ran since a moment: calls by tool, and the money they moved (spec H8). Counted in doubt: what is under way or may
-    have run too; the call `but` is left out."""
-    counted = (calls.c.at >= since, calls.c.outcome.in_(_COUNT), calls.c.call_id != but)
+    """What ran since a moment: calls by tool, and the money they moved (spec H8). Counted in doubt: what is under way, since
+    whenever, or may have run too; the call `but` is left out."""
+    recent = and_(calls.c.at >= since, calls.c.outcome.in_(_COUNT))
+    counted = (or_(recent, calls.c.outcome == BEGUN), calls.c.call_id != but)
     counts: dict[str, int] = {}
     amount = Decimal(0)
     for row in await tx.execute(select(calls.c.tool, calls.c.amount).where(*counted)):
