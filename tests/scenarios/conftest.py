@@ -211,6 +211,12 @@ class Office:
         await self.work(one)
         return one.id
 
+    async def again(self, ticket_id: str) -> None:
+        """One more run over a ticket that is there."""
+        said = await self.host.work(ticket_id, STAFF)
+        assert said.ok, said.words
+        await self.settle()
+
     def wire(self) -> list[dict[str, Any]]:
         """Every call and answer that reached the server "rounds"."""
         path = self.state / "wire.jsonl"
@@ -272,10 +278,16 @@ class Office:
         await self.until(restarted)
 
     async def change_tools(self, **descriptions: str) -> None:
-        """The server "rounds" offers these tools from now on; started again, and what it says now is taken over."""
+        """The server "rounds" of 2025 announces that it offers these tools from now on; that is taken over."""
         offer(self.state, **descriptions)
-        await self.restart_server(self.rounds)
-        await self.running.queue.recover()
+
+        async def taken_over() -> bool:
+            await self.running.queue.recover()
+            there = [tool for tool in await self.host.tools() if "no longer offers" not in tool.off]
+            now = {tool.remote_name: tool.description for tool in there}
+            return descriptions.items() <= now.items()
+
+        await self.until(taken_over)
 
     async def house_questions(self) -> tuple[Question, ...]:
         """What is asked of no ticket, the newest last."""
