@@ -42,7 +42,9 @@ class PinStore(Protocol):
 
     async def load_pins(self, server: str) -> Mapping[str, Pin]: ...
 
-    async def save_pin(self, server: str, tool: str, pin: Pin) -> None: ...
+    async def save_pins(self, server: str, made: Mapping[str, Pin]) -> None:
+        """By tool; all of them or none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class Catalog:
         if digest is not None and digest != entry.tool.digest:
             raise NotFound(f"{tool_name} changed again after it was shown; look at it once more")
         pin = Pin(digest=entry.tool.digest, definition=entry.definition, accepted=True, why="")
-        await self._pins.save_pin(entry.tool.server, entry.tool.remote_name, pin)
+        await self._pins.save_pins(entry.tool.server, {entry.tool.remote_name: pin})
         accepted = Entry(replace(entry.tool, off=""), entry.definition, pin)
         old = self._entries[entry.tool.server]
         self._entries[entry.tool.server] = tuple(accepted if one is entry else one for one in old)
@@ -215,14 +217,17 @@ class Catalog:
             elif listed.dropped:
                 found[listed.name] = Entry(self._tool(prefix, listed.name, listed.definition, listed.dropped), {}, None)
             else:
-                found[listed.name] = await self._entry(prefix, listed, pins, others)
+                found[listed.name] = self._entry(prefix, listed, pins, others)
+        made = {name: entry.pin for name, entry in found.items() if entry.pin is not None and name not in pins}
+        if made:
+            await self._pins.save_pins(prefix, made)
         for name, pin in pins.items():
             if name not in found:
                 off = "its server no longer offers it"
                 found[name] = Entry(self._tool(prefix, name, pin.definition, off), pin.definition, pin)
         return tuple(found.values())
 
-    async def _entry(self, prefix: str, listed: ListedTool, pins: Mapping[str, Pin], others: frozenset[str]) -> Entry:
+    def _entry(self, prefix: str, listed: ListedTool, pins: Mapping[str, Pin], others: frozenset[str]) -> Entry:
         """One tool through its pin. A first connection pins what it sees; after that only a person does."""
         digest, pin = digest_of(listed.definition), pins.get(listed.name)
         if pin is None:
@@ -230,7 +235,6 @@ class Catalog:
             reasons = [NEW] if pins else []
             reasons += ["lint: " + "; ".join(findings)] if findings else []
             pin = Pin(digest=digest, definition=listed.definition, accepted=not reasons, why="; ".join(reasons))
-            await self._pins.save_pin(prefix, listed.name, pin)
         if pin.digest != digest:
             parts = [key for key in KEYS if pin.definition.get(key) != listed.definition.get(key)]
             off = f"pin_mismatch: its {', '.join(parts) or 'definition'} changed since it was pinned"

@@ -36,11 +36,13 @@ class ServerMemory:
             rows = await tx.execute(select(pins).where(pins.c.server == server))
             return {row.tool: Pin(row.digest, json.loads(row.definition), row.accepted, row.why) for row in rows}
 
-    async def save_pin(self, server: str, tool: str, pin: Pin) -> None:
+    async def save_pins(self, server: str, made: Mapping[str, Pin]) -> None:
+        """All or none: whoever finds some of a first listing's pins would take its other tools for new ones."""
         async with self._store.write() as tx:
-            await tx.execute(delete(pins).where(pins.c.server == server, pins.c.tool == tool))
-            values = {"server": server, "tool": tool, "digest": pin.digest, "definition": dumps(pin.definition)}
-            await tx.execute(insert(pins).values(**values, accepted=pin.accepted, why=pin.why))
+            for tool, pin in made.items():
+                await tx.execute(delete(pins).where(pins.c.server == server, pins.c.tool == tool))
+                values = {"server": server, "tool": tool, "digest": pin.digest, "definition": dumps(pin.definition)}
+                await tx.execute(insert(pins).values(**values, accepted=pin.accepted, why=pin.why))
 
 
 async def _ensure(tx: Tx, prefix: str) -> None:

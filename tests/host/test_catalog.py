@@ -36,8 +36,8 @@ class Memory:
     async def load_pins(self, server: str) -> Mapping[str, Pin]:
         return dict(self.pins.get(server, {}))
 
-    async def save_pin(self, server: str, tool: str, pin: Pin) -> None:
-        self.pins.setdefault(server, {})[tool] = pin
+    async def save_pins(self, server: str, made: Mapping[str, Pin]) -> None:
+        self.pins.setdefault(server, {}).update(made)
 
 
 @asynccontextmanager
