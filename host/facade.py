@@ -309,8 +309,9 @@ class Host:
     async def answer_of(self, ticket_id: str) -> HostAnswer | None:
         """What the ticket's latest run gave: text, stop reason and call log; None while it is under way (spec H14)."""
         async with self._store.read() as tx:
-            logs = history.runs(await journal.entries(tx, ticket_id))
-        return history.answer(logs[-1]) if logs else None
+            run = await tickets.latest_run(tx, ticket_id)
+            entries = await journal.entries(tx, ticket_id)
+        return history.answer(history.fold(entries, run.id)) if run is not None else None
 
     async def resources(self) -> Mapping[str, str]:
         """Every listed resource that a person may add for one ticket: its address and its server (spec H23)."""
