@@ -420,7 +420,7 @@ def only_rounds(
     """The server of tests/host/servers/rounds.py alone, its tools allowed unasked where `policy` says nothing else."""
     rounds = ServerConfig(
         command=(sys.executable, "-S", Office.rounds),
-        env={"ERA": era, "LOG": str(state / "wire.jsonl"), "TOOLS": str(state / "tools.json")},
+        env={"ERA": era, "LOG": str(state / "wire.jsonl"), "TOOLS": str(state / "tools.json"), "TERMS": str(state / "terms")},
         timeout_seconds=5,
         tools={name: ToolConfig(effect=effect, **tool) for name in ROUNDS},
         **server,

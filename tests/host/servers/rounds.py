@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ERA = os.environ.get("ERA", "2026")
+FRESH = {"ttlMs": 0, "cacheScope": "private"}
 YES = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
 PASSWORD = {"type": "object", "properties": {"password": {"type": "string"}}}
 PAGE = "https://xn--shp-uma.example.com/sign-in?next=%2F"
@@ -35,6 +36,8 @@ NAMES = (
     "two",
     "both",
 )
+TERMS = "Returns are taken within 45 days. For example, order O-2222 was."
+RESOURCES = ("terms", "long", "endless", "gone")
 writing = threading.Lock()
 refused: set[str] = set()
 
@@ -49,6 +52,14 @@ def tools() -> list[Any]:
         listed: list[Any] = json.loads(Path(path).read_text())
         return listed
     return [{"name": name, "description": f"Tests {name}.", "inputSchema": ORDER} for name in NAMES]
+
+
+def resource(uri: str) -> str | None:
+    """$TERMS names a file that holds the terms, read each time."""
+    if uri == "rounds://terms":
+        path = Path(os.environ.get("TERMS", ""))
+        return path.read_text() if path.is_file() else TERMS
+    return {"rounds://long": "All about returns. " * 2_500, "rounds://endless": "x" * 300_000}.get(uri)
 
 
 def write(message: dict[str, Any]) -> None:
@@ -171,13 +182,20 @@ def handle(message: dict[str, Any]) -> None:
     elif identity is None or method is None:
         return
     elif method == "initialize" and ERA == "2025":
-        offered = {"tools": {"listChanged": True}}
+        offered = {"tools": {"listChanged": True}, "resources": {}}
         info = {"name": "Rounds", "version": "1"}
         result(identity, protocolVersion="2025-06-18", capabilities=offered, serverInfo=info)
     elif method == "server/discover" and ERA == "2026":
-        result(identity, supportedVersions=["2026-07-28"], capabilities={"tools": {}}, ttlMs=0, cacheScope="private")
+        result(
+            identity, supportedVersions=["2026-07-28"], capabilities={"tools": {}, "resources": {}}, ttlMs=0, cacheScope="private"
+        )
     elif method == "tools/list":
-        result(identity, tools=tools(), **({"ttlMs": 0, "cacheScope": "private"} if ERA == "2026" else {}))
+        result(identity, tools=tools(), **(FRESH if ERA == "2026" else {}))
+    elif method == "resources/list":
+        listed = [{"uri": f"rounds://{name}", "name": name} for name in RESOURCES]
+        result(identity, resources=listed, **(FRESH if ERA == "2026" else {}))
+    elif method == "resources/read" and (found := resource(params["uri"])) is not None:
+        result(identity, contents=[{"uri": params["uri"], "text": found}], **(FRESH if ERA == "2026" else {}))
     elif method == "tools/call":
         kept = ("name", "arguments", "requestState", "inputResponses")
         log({"id": identity, **{key: params[key] for key in kept if key in params}})
