@@ -5,6 +5,8 @@ Refuses to know how a definition is pinned (`catalog`) and how a question is ans
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from host.catalog import Catalog, ChangedTool
 from host.questions import Ask, Questions
 from host.store import questions as rows
@@ -14,7 +16,7 @@ from host.types import Question, QuestionKind, QuestionState, RoleName
 ADMINS: tuple[RoleName, ...] = ("admin",)
 
 
-async def ask_about_changes(store: Store, catalog: Catalog, questions: Questions) -> int:
+async def ask_about_changes(store: Store, catalog: Catalog, questions: Questions, now: datetime) -> int:
     """Ask about every tool that waits for a person, once; returns how many were asked. Nothing is written when nothing is new.
 
     A question about a definition that is no longer the server's, or that was accepted by other means, is closed as superseded.
@@ -24,7 +26,7 @@ async def ask_about_changes(store: Store, catalog: Catalog, questions: Questions
     async with store.read() as tx:
         known = await rows.of_kind(tx, QuestionKind.CHANGED_TOOL)
     asked = {(str(q.payload["tool"]), q.definition): q for q in known}
-    new = [change for key, change in pending.items() if key not in asked or not _stands(asked[key])]
+    new = [change for key, change in pending.items() if key not in asked or not _stands(asked[key], now)]
     gone = [q for key, q in asked.items() if q.state is QuestionState.OPEN and key not in pending]
     if not new and not gone:
         return 0
@@ -36,11 +38,16 @@ async def ask_about_changes(store: Store, catalog: Catalog, questions: Questions
     return len(new)
 
 
-def _stands(question: Question) -> bool:
-    """Open, or declined by a person. One that expired, or was never delivered, is asked once more; so is one that was accepted,
-    for it is not accepted any more: the server changed its tool since, and then back."""
-    declined = question.answer is not None and question.answer.action == "decline"
-    return question.state is QuestionState.OPEN or (question.state is QuestionState.ANSWERED and declined)
+def _stands(question: Question, now: datetime) -> bool:
+    """Open, or declined by a person. One that expired is asked once more, and so is one that was accepted: the server changed its
+    tool since, and then back. One that reached nobody is not asked again before its time is over: nobody can be reached."""
+    match question.state:
+        case QuestionState.ANSWERED:
+            return question.answer is not None and question.answer.action == "decline"
+        case QuestionState.UNDELIVERABLE:
+            return question.deadline > now
+        case state:
+            return state is QuestionState.OPEN
 
 
 def _ask(change: ChangedTool) -> Ask:

@@ -137,7 +137,7 @@ class Queue:
     async def _take_over_changes(self) -> None:
         """What servers changed meanwhile, through the pins, and what of it people are asked (spec H7)."""
         await self._catalog.refresh_changed()
-        await ask_about_changes(self._store, self._catalog, self._questions)
+        await ask_about_changes(self._store, self._catalog, self._questions, self._clock.now())
 
     async def _work(self) -> None:
         while True:
