@@ -22,7 +22,7 @@ from host.loop import Loop
 from host.open_calls import OpenCalls
 from host.outbox import Outbox
 from host.port import Clock, Desk, People
-from host.prompt import REPLY
+from host.prompt import READ_RESOURCE, REPLY
 from host.questions import Questions
 from host.queue import Queue
 from host.sessions import Sessions
@@ -147,6 +147,8 @@ def check_policy(settings: Settings, config: HostConfig, catalog: Catalog) -> No
             parameters |= {f"{prefix}.{name}": None for name in server.tools}
             parameters |= {rule.tool: None for rule in config.policy if rule.tool.startswith(f"{prefix}.")}
     parameters[REPLY] = ("text",)
+    if any(server.read_resources for server in config.servers.values()):
+        parameters[READ_RESOURCE] = ("uri",)
     identifiers = tuple(config.grounding)
     try:
         policy.check(config.policy, tuple(parameters), parameters, identifiers, policy.record_fields(offered, identifiers))
