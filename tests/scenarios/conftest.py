@@ -59,7 +59,9 @@ ROUNDS = (
     "plain",
     "two",
     "both",
+    "dies",
 )
+ROUNDS_FILES = {"LOG": "wire.jsonl", "TOOLS": "tools.json", "TERMS": "terms"}
 ROOT = Path(__file__).resolve().parents[2]
 STAFF2 = Actor("staff-0009", "headless-staff-2", "Second staff", frozenset({"staff"}))
 LEAD2 = Actor("lead-0004", "headless-lead-2", "Second lead", frozenset({"lead"}))
@@ -418,13 +420,13 @@ def only_rounds(
     **host: Any,
 ) -> Callable[[HostConfig], HostConfig]:
     """The server of tests/host/servers/rounds.py alone, its tools allowed unasked where `policy` says nothing else."""
-    rounds = ServerConfig(
-        command=(sys.executable, "-S", Office.rounds),
-        env={"ERA": era, "LOG": str(state / "wire.jsonl"), "TOOLS": str(state / "tools.json"), "TERMS": str(state / "terms")},
-        timeout_seconds=5,
-        tools={name: ToolConfig(effect=effect, **tool) for name in ROUNDS},
-        **server,
-    )
+    settings: dict[str, Any] = {
+        "command": (sys.executable, "-S", Office.rounds),
+        "env": {"ERA": era, **{name: str(state / file) for name, file in ROUNDS_FILES.items()}},
+        "timeout_seconds": 5,
+        "tools": {name: ToolConfig(effect=effect, **tool) for name in ROUNDS},
+    }
+    rounds = ServerConfig(**{**settings, **server})
     policy = tuple(PolicyRule(tool=f"rounds.{name}", decision="allow") for name in ROUNDS)
     new = {"servers": {"rounds": rounds}, "policy": policy, "limits": Limits(**limits), **host}
     return lambda config: config.model_copy(update=new)

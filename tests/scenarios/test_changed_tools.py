@@ -129,6 +129,19 @@ async def test_one_that_nobody_answered_is_asked_once_more(open_changed: Opening
         assert await states(office) == ["expired", "open"]
 
 
+async def test_one_that_reached_nobody_is_not_asked_again_and_again(open_changed: Opening) -> None:
+    async with open_changed() as office:
+        office.desk.refused = lambda item: item.key.startswith("question:")
+        office.clock.move(minutes=1)
+        await office.change_tools(plain=SECOND)
+        await office.settle()
+        assert await states(office) == ["undeliverable"]
+        office.desk.refused = lambda _: False
+        office.clock.move(hours=24)
+        await office.settle()
+        assert await states(office) == ["undeliverable", "open"], "a day later, once"
+
+
 async def test_accepting_in_the_terminal_closes_the_card(open_changed: Opening) -> None:
     async with open_changed() as office:
         office.clock.move(minutes=1)

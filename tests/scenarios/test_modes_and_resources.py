@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from host.config import PolicyRule
+from host.errors import ConfigError
 from host.types import Answer, HostAnswer, NotTaken, QuestionKind, StopReason
 from models.port import Reply, Request
 from models.scripted import ScriptedModel
@@ -218,6 +219,18 @@ async def test_a_resource_is_read_through_the_checkpoint(open_rounds: Opening, s
                 await office.answer(consent, office.staff, office.declined("no"))
                 await office.settle()
             assert (await office.result("T-0005")).calls[-1].outcome.value == outcome
+
+
+async def test_a_rule_about_reading_starts_while_its_server_is_down_and_not_where_nothing_may_be_read(
+    open_rounds: Opening,
+) -> None:
+    rule = (PolicyRule(tool="desk.read_resource", decision="ask", when={"uri": f"== {TERMS}"}),)
+    async with open_rounds(server={**READING, "command": ("/nonexistent/server",)}, policy=rule) as office:
+        assert [one.state for one in (await office.host.status()).servers] == ["down"]
+    with pytest.raises(ExceptionGroup) as refused:
+        async with open_rounds(policy=rule):
+            pass
+    assert refused.group_contains(ConfigError, match=r"no tool matches .desk\.read_resource.")
 
 
 async def test_the_prompt_of_a_run_keeps_every_byte_while_what_it_holds_changes(open_rounds: Opening, offered: Any) -> None:

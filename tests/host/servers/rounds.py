@@ -35,6 +35,7 @@ NAMES = (
     "plain",
     "two",
     "both",
+    "dies",
 )
 TERMS = "Returns are taken within 45 days. For example, order O-2222 was."
 RESOURCES = ("terms", "long", "endless", "gone")
@@ -196,6 +197,8 @@ def handle(message: dict[str, Any]) -> None:
         result(identity, resources=listed, **(FRESH if ERA == "2026" else {}))
     elif method == "resources/read" and (found := resource(params["uri"])) is not None:
         result(identity, contents=[{"uri": params["uri"], "text": found}], **(FRESH if ERA == "2026" else {}))
+    elif method == "tools/call" and params["name"] == "dies":
+        os._exit(1)
     elif method == "tools/call":
         kept = ("name", "arguments", "requestState", "inputResponses")
         log({"id": identity, **{key: params[key] for key in kept if key in params}})
