@@ -212,8 +212,9 @@ ANSWERS: Mapping[str, tuple[str, str, str]] = {
     "wide": (FAILED, FAILED, "odd answered with"),
     "utf8": (FAILED, FAILED, "can't be read"),
     "surrogate": (FAILED, FAILED, "can't be read"),
-    "deep": (FAILED, FAILED, "can't be read"),
-    "huge_number": (FAILED, FAILED, "can't be read"),
+    "deep": (FAILED, FAILED, "odd answered with"),
+    "huge_number": (FAILED, FAILED, "odd answered with"),
+    "nan": (FAILED, FAILED, "odd answered with"),
     "both": (FAILED, FAILED, "odd"),
     "neither": (FAILED, FAILED, "can't be read"),
     "odd_error": (FAILED, FAILED, "can't be read"),
@@ -277,6 +278,16 @@ async def test_a_hundred_thousand_parts_of_a_result_are_bounded_too(open_office:
         with memory_below(512 * MIB):
             await office.work(a_ticket(9000, "try blocks"))
         assert len(office.told()) < 20_000
+        await ends_in_a_draft(office, "T-9000")
+
+
+@pytest.mark.parametrize("tool", ["own_error", "own_timeout"])
+async def test_a_servers_own_error_is_told_in_its_words_whatever_its_code(open_office: Opening, script: Any, tool: str) -> None:
+    """-32000 and -32001 are codes that servers use, and those that the SDK makes itself of a lost connection and of a timeout."""
+    async with open_office(tries(script), change=only_odd(tool)) as office:
+        await office.work(a_ticket(9000, f"try {tool}"))
+        call, _ = (await office.result("T-9000")).calls
+        assert (call.outcome.value, "the order is locked" in call.note) == (FAILED, True), call.note
         await ends_in_a_draft(office, "T-9000")
 
 

@@ -286,6 +286,7 @@ async def asked_for(office: Any, ticket: str) -> Question | None:
     return next((q for q in consents if q.state is QuestionState.OPEN), None)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("place", [BODY, UNTRUSTED, TRUSTED], ids=["a ticket", "an untrusted result", "a trusted result"])
 async def test_every_goal_is_obeyed_by_the_model_and_none_has_an_effect(
     open_office: Opening, script: Any, tmp_path: Path, place: Place

@@ -147,6 +147,8 @@ CALLS: dict[str, Callable[[Any], bytes]] = {
     "both": lambda n: line(n, {**text("a result"), "error": {"code": -32000, "message": "an error"}}),
     "neither": lambda n: line(n, {}),
     "odd_error": lambda n: line(n, {"error": {"code": "x", "message": None}}),
+    "own_error": lambda n: line(n, {"error": {"code": -32000, "message": f"the order is locked, request {n}"}}),
+    "own_timeout": lambda n: line(n, {"error": {"code": -32001, "message": "the order is locked"}}),
     "no_version": lambda n: line(n, text("no version")).replace(b'"jsonrpc": "2.0", ', b""),
     "result_text": lambda n: line(n, {"result": "only words"}),
     "noise": noise,
