@@ -74,10 +74,11 @@ class Outbox:
             await self._deliver(item)
         return len(due)
 
-    async def _deliver(self, item: OutboxItem) -> None:
+    async def _deliver(self, seen: OutboxItem) -> None:
         async with self._store.write() as tx:
-            if not await rows.trying(tx, item):
-                return  # another process took it
+            item = await rows.take(tx, seen, self._clock.now())
+        if item is None:
+            return  # another process took it
         try:
             receipt = await self._desk.deliver(item)
         except Undelivered as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Row, and_, insert, select, update
@@ -63,11 +64,15 @@ async def by_key(tx: Tx, key: str) -> tuple[OutboxItem, str, str] | None:
     return (_item(row), row.state, row.why) if row else None
 
 
-async def trying(tx: Tx, item: OutboxItem) -> bool:
-    """Written before a mail goes out, so that a crash leaves "unknown" and not a second mail (spec H27). True for one caller."""
-    due_now = and_(outbox.c.id == item.id, outbox.c.state == "due")
-    done = await tx.execute(update(outbox).where(due_now).values(state="trying", attempts=item.attempts + 1))
-    return done.rowcount == 1
+async def take(tx: Tx, item: OutboxItem, now: datetime) -> OutboxItem | None:
+    """Written before a mail goes out, so that a crash leaves "unknown" and not a second mail (spec H27). For one caller the item
+    as it stands now: another process may have posted it, or changed it, since it was read. None for every other."""
+    due_now = and_(outbox.c.id == item.id, outbox.c.state == "due", outbox.c.not_before <= iso(now))
+    done = await tx.execute(update(outbox).where(due_now).values(state="trying", attempts=outbox.c.attempts + 1))
+    if done.rowcount != 1:
+        return None
+    taken = _item((await tx.execute(select(outbox).where(outbox.c.id == item.id))).one())
+    return replace(taken, attempts=taken.attempts - 1)
 
 
 async def interrupted(tx: Tx) -> tuple[OutboxItem, ...]:

@@ -282,7 +282,7 @@ async def test_nothing_is_erased_while_a_reply_is_on_its_way(store: Store, clock
         await outbox.put(tx, OutboxKind.MAIL, "mail:q-2", ticket.id, clock.now(), {"question_id": "q-2", "run_id": "r"})
         found = await outbox.by_key(tx, "mail:q-2")
         if begun and found is not None:
-            await outbox.trying(tx, found[0])
+            await outbox.take(tx, found[0], clock.now())
     refused = await erase(store, clock, "C-0999", "ada")
     assert isinstance(refused, NotErased)
     assert "a reply to T-9001 is on its way" in refused.words

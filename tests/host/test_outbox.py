@@ -153,7 +153,7 @@ async def test_what_the_last_process_was_sending_is_unknown_for_mail_and_sent_ag
     await put(OutboxKind.CARD, "ticket:T-9001")
     async with store.write() as tx:
         for item in await rows.due(tx, clock.now()):
-            assert await rows.trying(tx, item)
+            assert await rows.take(tx, item, clock.now())
     desk = Desk()
     box = Outbox(store, desk, clock, Signal(), nobody_waits)
     await box.recover()
@@ -170,9 +170,9 @@ async def test_of_two_outboxes_over_one_database_one_sends(store: Store, clock: 
     async with store.read() as tx:
         (item,) = await rows.due(tx, clock.now())
     async with store.write() as tx:
-        assert await rows.trying(tx, item) is True
+        assert await rows.take(tx, item, clock.now()) == item
     async with store.write() as tx:
-        assert await rows.trying(tx, item) is False
+        assert await rows.take(tx, item, clock.now()) is None
     assert await Outbox(store, desk, clock, Signal(), nobody_waits).deliver_due() == 0
 
 
@@ -193,7 +193,7 @@ async def test_a_card_that_changes_while_a_process_dies_over_it_may_have_arrived
     await put(OutboxKind.CARD, "question:q1")
     async with store.write() as tx:
         (item,) = await rows.due(tx, clock.now())
-        assert await rows.trying(tx, item)
+        assert await rows.take(tx, item, clock.now())
     await put(OutboxKind.CARD, "question:q1")
     desk = Desk()
     box = Outbox(store, desk, clock, Signal(), nobody_waits)
@@ -223,3 +223,18 @@ async def test_the_outbox_serves_until_it_is_cancelled(store: Store, clock: Any,
                 await anyio.sleep(0.01)
             group.cancel_scope.cancel()
     assert len(desk.items) == 1
+
+
+async def test_what_another_outbox_posted_and_changed_since_is_redrawn_there_and_not_posted_again(
+    store: Store, clock: Any, put: Any
+) -> None:
+    """Two outboxes read one due card; one posts it, it changes, and the other comes to it late."""
+    await put(OutboxKind.CARD, "question:q1")
+    async with store.read() as tx:
+        (read_early,) = await rows.due(tx, clock.now())
+    await Outbox(store, Desk(), clock, Signal(), nobody_waits).deliver_due()
+    await put(OutboxKind.CARD, "question:q1")
+    async with store.write() as tx:
+        taken = await rows.take(tx, read_early, clock.now())
+    assert taken is not None
+    assert (taken.version, taken.receipt is None) == (2, False)
