@@ -2,7 +2,9 @@
 
 $BANK_BOOK holds the world outside: a line "paid KEY" for each payment made, "asked KEY STATE" for each call of `pay`. $BANK_WAY
 says how it goes about it: "rounds" wants to be called again twice, with its state (2026); "during" asks a person while the call
-is open (2025); "forgetful" pays at once, and knows only the payments of its own process.
+is open (2025); "forgetful" pays at once, and knows only the payments of its own process; "gated" pays once somebody has opened
+the pipe $BANK_GATE and closed it again; "old" pays at once (2025), and says that its tools changed when it is asked for `news`.
+$BANK_TERMS names a file with the description of `pay`, read at each listing.
 """
 
 import json
@@ -17,10 +19,8 @@ PAY = {
     "required": ["note"],
     "additionalProperties": False,
 }
-TOOLS = [
-    {"name": "pay", "description": "Pays what the note says.", "inputSchema": PAY},
-    {"name": "payments", "description": "Lists payments.", "inputSchema": {"type": "object", "properties": {}}},
-]
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
+ONLY_2025 = ("during", "old")
 FORM = {
     "message": "Pay it?",
     "requestedSchema": {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]},
@@ -41,10 +41,10 @@ class Bank:
             identity, key = self._asking.pop(message["id"])
             said = message.get("result") or {}
             agreed = said.get("action") == "accept" and said["content"]["sure"]
-            self._result(identity, self._paid(key) if agreed else _text(f"not paid: {said.get('action')}"))
+            self._result(identity, self._paid(key) if agreed else {**_text(f"not paid: {said.get('action')}"), "isError": True})
 
     def _request(self, identity: Any, method: str, params: dict[str, Any]) -> None:
-        modern = self._way != "during"
+        modern = self._way not in ONLY_2025
         match method:
             case "server/discover" if modern:
                 found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0}
@@ -53,9 +53,12 @@ class Bank:
                 info = {"name": "Bank", "version": "1"}
                 self._result(identity, {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info})
             case "tools/list":
-                self._result(identity, {"tools": TOOLS} | ({"ttlMs": 0, "cacheScope": "private"} if modern else {}))
+                self._result(identity, {"tools": _tools()} | ({"ttlMs": 0, "cacheScope": "private"} if modern else {}))
             case "tools/call" if params["name"] == "payments":
                 self._result(identity, self._listed())
+            case "tools/call" if params["name"] == "news":
+                self._write({"method": "notifications/tools/list_changed"})
+                self._result(identity, _text("its terms changed"))
             case "tools/call":
                 self._pay(identity, params["arguments"].get("key", params["arguments"]["note"]), params)
             case _:
@@ -69,6 +72,8 @@ class Bank:
             self._asking[question] = (identity, key)
             self._write({"id": question, "method": "elicitation/create", "params": FORM})
             return
+        if self._way == "gated":
+            Path(os.environ["BANK_GATE"]).read_text()  # until its writer is gone
         done = int(state.partition(" ")[0] or 0)
         if self._way == "rounds" and done < ROUNDS:
             fresh = os.urandom(4).hex()
@@ -97,13 +102,23 @@ class Bank:
             book.write(" ".join(words).strip() + "\n")
 
     def _result(self, identity: Any, result: dict[str, Any]) -> None:
-        complete = {} if self._way == "during" else {"resultType": "complete"}
+        complete = {} if self._way in ONLY_2025 else {"resultType": "complete"}
         self._write({"id": identity, "result": {**complete, **result}})
 
     @staticmethod
     def _write(message: dict[str, Any]) -> None:
         sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         sys.stdout.buffer.flush()
+
+
+def _tools() -> list[dict[str, Any]]:
+    terms = Path(os.environ.get("BANK_TERMS", "/nowhere"))
+    said = terms.read_text() if terms.exists() else "Pays what the note says."
+    return [
+        {"name": "pay", "description": said, "inputSchema": PAY},
+        {"name": "payments", "description": "Lists payments.", "inputSchema": NOTHING},
+        {"name": "news", "description": "Says what is new.", "inputSchema": NOTHING},
+    ]
 
 
 def _text(words: str) -> dict[str, Any]:
