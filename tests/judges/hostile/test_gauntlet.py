@@ -10,6 +10,10 @@ import anyio
 import psutil
 import pytest
 
+from host.catalog import Catalog
+from host.sessions import Sessions
+from host.store.engine import Store
+from host.store.servers import ServerMemory
 from host.types import NotTaken, ServerHealth
 
 pytestmark = pytest.mark.anyio
@@ -114,6 +118,23 @@ async def test_a_rug_pull_after_the_first_listing_is_off_in_words_and_an_open_co
         assert PAYLOAD not in str(shown.before)
         assert PAYLOAD in str(shown.after), "people see what it became"
         assert await house.draft(TICKET)
+
+
+async def test_a_second_look_at_the_same_process_finds_the_rug_pull(gauntlet: Any, tmp_path: Any) -> None:
+    """Its first listing is what is pinned; whenever it is listed again, what it shows then is off."""
+    servers = {"judge": gauntlet("malicious_server")}
+    with anyio.fail_after(60):
+        async with Store(f"sqlite:///{tmp_path}/deskhand.db") as store:
+            memory = ServerMemory(store)
+            async with Sessions(servers, memory) as sessions:
+                catalog = Catalog(sessions, memory, servers)
+                await sessions.connect_all()
+                off = []
+                for _look in range(3):
+                    await catalog.refresh()
+                    off.append({tool.remote_name: tool.off for tool in catalog.tools()}["sync_config"])
+    mismatch = "pin_mismatch: its description changed since it was pinned"
+    assert off == ["", mismatch, mismatch]
 
 
 @pytest.mark.timeout(240)
