@@ -31,7 +31,7 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 
 from host.config import OAuthConfig, ServerConfig
 from host.errors import Unavailable
-from host.transports import http_client
+from host.transports import fetching_client
 
 SERVICE_SUBJECT = "service"
 #: A token is renewed this long before its end, or at half of a life that is shorter than twice that.
@@ -130,7 +130,7 @@ class Tokens:
                 return token
             try:
                 with anyio.fail_after(20):
-                    async with http_client(timeout=httpx2.Timeout(10.0)) as http:
+                    async with fetching_client() as http:
                         answer = await self._exchanged(http, oauth)
             except (
                 httpx2.HTTPError,

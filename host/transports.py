@@ -216,6 +216,8 @@ def _pipe() -> Iterator[tuple[int, TextIO]]:
 
 # HTTP
 
+_UNPACKED = {"Accept-Encoding": "identity"}
+
 
 class _Bounded(httpx2.AsyncByteStream):
     """A response's body, at most MAX_MESSAGE bytes of it."""
@@ -235,12 +237,15 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def _bound(response: httpx2.Response) -> None:
-    """Before anything of the body is read. A stream of events has no end of its own: the SDK bounds each event. An encoded body
-    was not asked for, and what it unpacks to can't be told."""
+async def _note(response: httpx2.Response) -> None:
     mark = MARK.get()
     if mark is not None and response.request.method == "POST":
         mark.status = response.status_code
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Before anything of the body is read. A stream of events has no end of its own: the SDK bounds each event. An encoded body
+    was not asked for, and what it unpacks to can't be told."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise BodyRefused("answered with a packed body, which was not asked for")
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
@@ -248,11 +253,17 @@ async def _bound(response: httpx2.Response) -> None:
         response.stream = _Bounded(response.stream)
 
 
-def http_client(token: str = "", **more: httpx2.Timeout) -> httpx2.AsyncClient:
-    """Bounded answers, no redirects. Nothing bounds a read here: each request has its own time, and a question may take a day."""
-    headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    timeout = more.get("timeout", httpx2.Timeout(connect=10.0, read=None, write=60.0, pool=10.0))
-    return httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_bound]})
+def http_client(token: str) -> httpx2.AsyncClient:
+    """For one principal's requests to a server. Answers are bounded, redirects not followed. Nothing bounds a read's time here:
+    each request has its own, and a question may take a day."""
+    headers = {**_UNPACKED, "Authorization": f"Bearer {token}"} if token else _UNPACKED
+    timeout = httpx2.Timeout(connect=10.0, read=None, write=60.0, pool=10.0)
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [_note, _bound]})
+
+
+def fetching_client() -> httpx2.AsyncClient:
+    """For metadata and tokens: bounded in size and time, and no part of any call."""
+    return httpx2.AsyncClient(headers=_UNPACKED, timeout=10.0, event_hooks={"response": [_bound]})
 
 
 @dataclass(slots=True)
