@@ -1,6 +1,7 @@
 """How servers are met, remembered, lost and met again (spec H1-H5)."""
 
 import json
+import logging
 import os
 import signal
 from pathlib import Path
@@ -101,6 +102,16 @@ async def test_a_death_between_calls_is_noticed_without_a_call(wire: Any, tmp_pa
         assert sessions.process("a") == 0
         await wire.state(sessions, "a", "connected")
         assert sessions.process("a") not in (0, met)
+
+
+async def test_a_server_that_keeps_dying_is_tried_again_ever_later(wire: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="host")
+    async with wire.connected(bad=wire.child("-c", "raise SystemExit(1)"), good=wire.child(wire.RAW)) as sessions:
+        with anyio.fail_after(30):
+            while "bad: down, tried again in 2.0 s" not in caplog.messages:
+                assert (await wire.call(sessions, "good", "plain")).text == "as text"
+    tries = [message for message in caplog.messages if message.startswith("bad:")]
+    assert tries == [f"bad: down, tried again in {pause} s" for pause in ("0.5", "1.0", "2.0")]
 
 
 async def test_servers_that_cannot_be_reached_are_named_with_what_to_check(wire: Any) -> None:
