@@ -164,12 +164,12 @@ def edit_arguments(
     """The arguments that policy lets people change, as text fields (spec H21). What could not be taken comes back as it was
     `typed`, each error beside its field; `complaint` is what belongs to no field."""
     shown = shown_arguments(arguments, editable)
-    fields = input_blocks(edit_schema(shown), {**shown, **(typed or {})}, ids.FIELD)
+    beside = {block_id(n): f"{name}: {errors[name]}" for n, name in enumerate(shown) if errors and name in errors}
     blocks: list[Block] = [rich(line(t(complaint, 2000, bold=True)))] if complaint else []
-    for name, field in zip(shown, fields, strict=True):
-        blocks.append(field)
-        if why := (errors or {}).get(name):
-            blocks.append(rich(line(t(f"{name}: {why}", 2000, bold=True))))
+    for block in input_blocks(edit_schema(shown), {**shown, **(typed or {})}, ids.FIELD):
+        blocks.append(block)
+        if why := beside.get(block.get("block_id", "")):
+            blocks.append(rich(line(t(why, 2000, bold=True))))
     if left := [name for name in editable if name not in shown]:
         words = f"Too long to be edited here: {', '.join(left)}. Decline with a reason instead."
         blocks.append(rich(line(t(words, 1000))))

@@ -21,6 +21,7 @@ from bot import settings as settings_file
 from bot.app import SlackSettings
 from bot.cli.up import serving
 from bot.settings import Settings as BotSettings
+from bot.wiring import Running
 from models.port import Reply, Request
 from models.scripted import ScriptedModel
 from servers.workspace.app import serve
@@ -52,6 +53,12 @@ class Floor:
 
     def __init__(self, url: str, http: aiohttp.ClientSession, state: Path) -> None:
         self.url, self.state, self._http = url, state, http
+        self.running: Running | None = None
+
+    async def look_at_the_clock(self) -> None:
+        """What the bot's timer does every quarter of a minute, now."""
+        assert self.running is not None, "a bot is running"
+        await self.running.queue.expire()
 
     # --- the control API ----------------------------------------------------------------------------------------------
 
@@ -197,7 +204,8 @@ def start_bot(floor: Floor, script: Any, running_clock: RunningClock) -> Startin
         settings = change(settings_file.load(ROOT / "deskhand.toml", floor.state))
         model = ScriptedModel(replies)
         slack = SlackSettings("xoxb-local", "xapp-local", CHANNEL, f"{floor.url}/api/")
-        async with serving(settings, slack, model, clock=running_clock):
+        async with serving(settings, slack, model, clock=running_clock) as running:
+            floor.running = running
             await floor.wait(what="connected")
             yield model
 
