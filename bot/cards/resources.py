@@ -14,20 +14,18 @@ from bot.cards.elements import Block, Part, plain
 from host.types import Json
 
 _MOST = 100
+_MOST_BOXES = 10
 _TITLE = 75
 
 
 def choice(listed: Mapping[str, str], *, optional: bool) -> list[Block]:
-    """A select of several; nothing where no server lists anything. `listed` is address → server."""
+    """Boxes to tick, or a select where there are many; nothing where no server lists anything. `listed` is address → server."""
     options = [_option(uri, server) for uri, server in sorted(listed.items(), key=lambda one: (one[1], one[0]))][:_MOST]
     if not options:
         return []
-    element: Part = {
-        "type": "multi_static_select",
-        "action_id": ids.RESOURCES,
-        "options": options,
-        "placeholder": plain("Choose documents", 150),
-    }
+    element: Part = {"type": "checkboxes", "action_id": ids.RESOURCES, "options": options}
+    if len(options) > _MOST_BOXES:
+        element |= {"type": "multi_static_select", "placeholder": plain("Choose documents", 150)}
     hint = "The model reads it with this ticket, as data and not as instructions."
     if len(listed) > _MOST:
         hint += f" {len(listed) - _MOST} more can be named in the command: run T-0009 with ADDRESS."

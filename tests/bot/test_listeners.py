@@ -465,6 +465,22 @@ async def test_a_ticket_is_worked_with_the_documents_that_a_person_chose(office,
     assert [(what, on) for what, on, _ in office.host.did] == [("work", "T-0004 + shop://policies/escalation")]
 
 
+async def test_many_documents_are_a_select_that_says_how_to_name_the_rest(office, views):
+    office.host.listed = {f"shop://policies/{'very-long-' * 12}{n:03}": "shop" for n in range(130)}
+    async with office.running():
+        card = await office.post(views.ticket_view())
+        await office.press("U_MAYA", card, ids.TICKET_WORK_WITH)
+        form = await office.form("U_MAYA", ids.FORM_TICKET_WORK, "30 more can be named in the command")
+        element = form["blocks"][0]["element"]
+        assert (element["type"], len(element["options"])) == ("multi_static_select", 100)
+        assert element["options"][7]["text"]["text"].endswith("007")
+        values = [option["value"] for option in element["options"][:2]]
+        await office.ok("submit", user="U_MAYA", values={ids.RESOURCES: {ids.RESOURCES: values}})
+        await office.form("U_MAYA", ids.FORM_WORDS, "begun")
+    [(_, on, _)] = office.host.did
+    assert on.count("shop://policies/") == 2
+
+
 async def test_a_document_that_is_no_longer_listed_starts_nothing(office, views):
     async with office.running():
         card = await office.post(views.ticket_view())
