@@ -109,7 +109,8 @@ async def run(tx: Tx, run_id: str) -> Run:
 
 
 async def latest_run(tx: Tx, ticket_id: str) -> Run | None:
-    query = select(runs).where(runs.c.ticket_id == ticket_id).order_by(runs.c.started_at.desc(), runs.c.id.desc()).limit(1)
+    newest = (runs.c.started_at.desc(), runs.c.state == RunState.DONE.value, runs.c.id.desc())  # of one moment, what goes on
+    query = select(runs).where(runs.c.ticket_id == ticket_id).order_by(*newest).limit(1)
     row = (await tx.execute(query)).first()
     return _run(row) if row else None
 
