@@ -389,10 +389,11 @@ class Dispatcher:
         await self._write(context, journal.RoundSent(call_id=call.written.id, round=needed.round))
         call.sent_rounds.add(needed.round)
         if needed.pending.get("retry"):  # the server asked before it began: there is nothing to answer, it is called anew
-            not_opened = [answer["action"] for answer in responses.values() if answer["action"] != "accept"]
-            kind = OutcomeKind.DECLINED if "decline" in not_opened else OutcomeKind.CANCELLED
-            words = "a person did not agree to open the address; the call did not run"
-            return Outcome(kind, words, step="input") if not_opened else await self._send(context, call, intended, tool)
+            refused_by = [closed for _, closed in call.answers_to(needed) if closed is not None and closed.action != "accept"]
+            kind = OutcomeKind.DECLINED if any(c.action == "decline" for c in refused_by) else OutcomeKind.CANCELLED
+            reasons = "".join(f" ({closed.reason})" for closed in refused_by if closed.reason)
+            words = f"a person did not agree to open the address{reasons}; the call did not run"
+            return Outcome(kind, words, step="input") if refused_by else await self._send(context, call, intended, tool)
         state = needed.pending.get("requestState")
         return await self._send(context, call, intended, tool, responses, state)
 
