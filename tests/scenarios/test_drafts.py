@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from host.config import ActionClaim, HostConfig, ReviewConfig
+from host.config import ActionClaim, ReviewConfig
 from host.types import Answer, NotTaken, QuestionKind, QuestionState, StopReason, Taken, Ticket
 
 pytestmark = pytest.mark.anyio
@@ -20,12 +20,11 @@ TRUTH = "Thank you for writing to us."
 REFUND = ActionClaim(name="refund", words="refund(ed)?", tools=("shop.issue_refund",), asked="(?i)refund the whole")
 
 
-def reviewed(config: HostConfig) -> HostConfig:
-    return config.model_copy(update={"review": ReviewConfig(actions=(REFUND,))})
+REVIEW = ReviewConfig(actions=(REFUND,))
 
 
-async def test_a_draft_that_nothing_supports_goes_back_once_with_the_reason(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(script.reply(LIE), script.reply(TRUTH)), change=reviewed) as office:
+async def test_a_draft_that_nothing_supports_goes_back_once_with_the_reason(open_rounds: Opening, script: Any) -> None:
+    async with open_rounds(script=script.turns(script.reply(LIE), script.reply(TRUTH)), review=REVIEW) as office:
         await office.work("T-0005")
         assert "25.00" in office.told()
         assert len(office.model.requests) == 2
@@ -34,8 +33,8 @@ async def test_a_draft_that_nothing_supports_goes_back_once_with_the_reason(open
         assert draft.payload["flags"] == []
 
 
-async def test_a_draft_that_still_lies_is_flagged_and_not_sent(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(script.reply(LIE)), change=reviewed) as office:
+async def test_a_draft_that_still_lies_is_flagged_and_not_sent(open_rounds: Opening, script: Any) -> None:
+    async with open_rounds(script=script.turns(script.reply(LIE)), review=REVIEW) as office:
         await office.work("T-0005")
         assert len(office.model.requests) == 2, "one corrective turn, not two"
         draft = await office.open("T-0005", QuestionKind.SIGN_OFF)
@@ -58,8 +57,8 @@ async def test_a_draft_that_still_lies_is_flagged_and_not_sent(open_office: Open
         assert mail.payload["text"] == TRUTH
 
 
-async def test_two_people_sending_at_once_send_one_reply(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(script.reply(TRUTH))) as office:
+async def test_two_people_sending_at_once_send_one_reply(open_rounds: Opening, script: Any) -> None:
+    async with open_rounds(script=script.turns(script.reply(TRUTH))) as office:
         await office.work("T-0005")
         draft = await office.open("T-0005")
         assert isinstance(await office.answer(draft, office.staff, Answer("send")), Taken)
@@ -71,8 +70,8 @@ async def test_two_people_sending_at_once_send_one_reply(open_office: Opening, s
         assert (await office.host.card("ticket:T-0005")).state.value == "waiting_for_customer"
 
 
-async def test_only_staff_and_leads_sign_off(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(script.reply(TRUTH))) as office:
+async def test_only_staff_and_leads_sign_off(open_rounds: Opening, script: Any) -> None:
+    async with open_rounds(script=script.turns(script.reply(TRUTH))) as office:
         await office.work("T-0005")
         draft = await office.open("T-0005")
         for actor in (office.admin, office.stranger):
@@ -83,8 +82,8 @@ async def test_only_staff_and_leads_sign_off(open_office: Opening, script: Any) 
         assert (await office.host.card("ticket:T-0005")).state.value == "waiting_for_us"
 
 
-async def test_work_again_starts_a_run_with_the_hint_and_the_old_card_says_so(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(script.reply(TRUTH))) as office:
+async def test_work_again_starts_a_run_with_the_hint_and_the_old_card_says_so(open_rounds: Opening, script: Any) -> None:
+    async with open_rounds(script=script.turns(script.reply(TRUTH))) as office:
         await office.work("T-0005")
         draft = await office.open("T-0005")
         assert isinstance(await office.answer(draft, office.staff, Answer("work_again", reason="mention the bird feeder")), Taken)
@@ -95,8 +94,8 @@ async def test_work_again_starts_a_run_with_the_hint_and_the_old_card_says_so(op
         assert isinstance(await office.answer(draft, office.staff, Answer("send")), NotTaken)
 
 
-async def test_working_a_ticket_anew_cancels_the_draft_that_waits(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(script.reply(TRUTH))) as office:
+async def test_working_a_ticket_anew_cancels_the_draft_that_waits(open_rounds: Opening, script: Any) -> None:
+    async with open_rounds(script=script.turns(script.reply(TRUTH))) as office:
         await office.work("T-0005")
         draft = await office.open("T-0005")
         await office.work("T-0005")
@@ -106,28 +105,16 @@ async def test_working_a_ticket_anew_cancels_the_draft_that_waits(open_office: O
         assert (await office.open("T-0005")).id != draft.id
 
 
-async def test_a_pilot_reads_and_drafts_and_sends_nothing(open_office: Opening, script: Any) -> None:
-    async with open_office(change=lambda config: config.model_copy(update={"mode": "pilot"})) as office:
-        await office.work("T-0004")
-        assert await office.outcomes("T-0004") == [("shop.quote_refund", "result"), ("shop.issue_refund", "refused")]
-        draft = await office.open("T-0004", QuestionKind.SIGN_OFF)
-        refused = await office.answer(draft, office.staff, Answer("send"))
-        assert isinstance(refused, NotTaken)
-        assert "pilot" in refused.words
-        await office.settle()
-        assert not [item for item in office.desk.items if item.kind.value == "mail"]
-
-
 async def test_a_ticket_whose_request_was_not_met_needs_a_person_whatever_the_draft_says(
-    open_office: Opening, script: Any
+    open_rounds: Opening, script: Any
 ) -> None:
-    async with open_office(script.turns(script.reply(TRUTH)), change=reviewed) as office:
+    async with open_rounds(script=script.turns(script.reply(TRUTH)), review=REVIEW) as office:
         await office.work("T-0004")
         assert (await office.result("T-0004")).stop_reason is StopReason.NEEDS_PERSON
 
 
-async def test_a_ticket_that_comes_twice_is_one_ticket(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(script.reply(TRUTH))) as office:
+async def test_a_ticket_that_comes_twice_is_one_ticket(open_rounds: Opening, script: Any) -> None:
+    async with open_rounds(script=script.turns(script.reply(TRUTH))) as office:
         ticket: Ticket = next(one for one in office.tickets() if one.id == "T-0005")
         assert await office.host.intake(ticket) is True
         assert await office.host.intake(ticket) is False

@@ -94,6 +94,7 @@ async def test_a_run_gives_its_words_why_it_ended_and_every_call(open_rounds: Op
         (record,) = given.calls
         assert (record.name, record.arguments, record.ok) == ("rounds.plain", {"order_id": "O-1145"}, True)
         assert record.duration_ms >= 0
+        office.clock.move(minutes=1)
         await office.host.work(ticket, office.staff)
         assert await office.host.answer_of(ticket) is None, "worked again"
         await office.host.stop(office.admin, ticket)

@@ -7,12 +7,18 @@ from typing import Any, cast
 
 import pytest
 
-from host.config import ActionClaim, HostConfig, ReviewConfig
+from host.config import ActionClaim, HostConfig, PolicyRule, ReviewConfig
 from host.types import Action, Answer, NotTaken, QuestionKind, QuestionState, StopReason, Taken
 
 pytestmark = pytest.mark.anyio
 
 Opening = Callable[..., Any]
+ASKING = {"policy": (PolicyRule(tool="rounds.*", decision="ask"),)}
+
+
+def words(result: Any) -> str:
+    assert isinstance(result, NotTaken)
+    return result.words
 
 
 async def test_a_refund_above_the_limit_takes_two_people_and_is_requested_once(open_office: Opening) -> None:
@@ -60,84 +66,32 @@ async def test_staff_decline_reaches_the_model_with_its_reason_and_nothing_reach
         assert (await office.result("T-0004")).stop_reason is StopReason.NEEDS_PERSON
 
 
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_lead_who_does_not_release_leaves_it_held_and_the_servers_word_reaches_the_model(
-    open_office: Opening, action: str
-) -> None:
+async def test_a_lead_who_does_not_release_leaves_it_held_and_the_servers_word_reaches_the_model(open_office: Opening) -> None:
+    async with open_office() as office:
+        for number, (ticket, action) in enumerate((("T-0004", "decline"), ("T-0025", "cancel")), 1):
+            await office.work(ticket)
+            await office.approve(ticket)
+            assert "Only a lead" in words(await office.release(ticket, office.staff2))
+            await office.answer(await office.open(ticket), office.lead, Answer(cast(Action, action), reason="not today"))
+            await office.settle()
+            assert ("shop.issue_refund", "tool_error") in await office.outcomes(ticket)
+            assert "the API still holds R-" in office.told()
+            assert [row["status"] for row in office.refunds()] == ["held"] * number
+
+
+async def test_a_release_that_nobody_gives_is_told_as_expired_and_leaves_it_held(open_office: Opening) -> None:
     async with open_office() as office:
         await office.work("T-0004")
         await office.approve("T-0004")
-        await office.answer(await office.open("T-0004"), office.lead, Answer(cast(Action, action), reason="not today"))
-        await office.settle()
-        assert ("shop.issue_refund", "tool_error") in await office.outcomes("T-0004")
-        assert "the API still holds R-" in office.told()
-        assert [row["status"] for row in office.refunds()] == ["held"]
-
-
-@pytest.mark.parametrize("kind", [QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST])
-async def test_a_question_that_expires_is_told_as_expired_and_never_as_declined(open_office: Opening, kind: QuestionKind) -> None:
-    async with open_office() as office:
-        await office.work("T-0004")
-        if kind is QuestionKind.INPUT_REQUEST:
-            await office.approve("T-0004")
-        question = await office.open("T-0004", kind)
+        question = await office.open("T-0004", QuestionKind.INPUT_REQUEST)
         office.clock.move(hours=24)
-        late = await office.answer(question, office.lead, Answer("approve" if kind is QuestionKind.CONSENT else "accept"))
-        assert isinstance(late, NotTaken)
-        assert "expired" in late.words
+        assert "expired" in words(await office.answer(question, office.lead, Answer("accept")))
         assert await office.host_expires() == 1
         await office.settle()
         assert ("shop.issue_refund", "expired") in await office.outcomes("T-0004")
         assert "Nobody answered in time" in office.told()
         assert "declined" not in office.told()
-        stale = await office.answer(question, office.lead, Answer("approve" if kind is QuestionKind.CONSENT else "accept"))
-        assert isinstance(stale, NotTaken)
-        assert "expired" in stale.words
-        assert [row["status"] for row in office.refunds()] == ([] if kind is QuestionKind.CONSENT else ["held"])
-
-
-async def test_of_two_open_questions_only_the_one_that_was_answered_is_decided(open_office: Opening) -> None:
-    async with open_office() as office:
-        await office.work("T-0004", "T-0025")
-        first, second = await office.open("T-0004"), await office.open("T-0025")
-        assert isinstance(await office.answer(second, office.staff, Answer("approve")), Taken)
-        await office.settle()
-        assert (await office.open("T-0004")).id == first.id
-        assert [row["order_id"] for row in office.refunds()] == ["O-2289"]
-
-
-async def test_a_second_answer_loses_and_is_told_who_won(open_office: Opening) -> None:
-    async with open_office() as office:
-        await office.work("T-0004")
-        question = await office.open("T-0004")
-        await office.answer(question, office.staff, Answer("decline", reason="no"))
-        late = await office.answer(question, office.staff2, Answer("approve"))
-        assert isinstance(late, NotTaken)
-        assert "Scripted staff" in late.words
-        assert "decline" in late.words
-        await office.settle()
-        assert office.refunds() == []
-
-
-@pytest.mark.parametrize("who", ["lead", "admin", "stranger", "staff"])
-async def test_who_may_answer_is_decided_by_role(open_office: Opening, who: str) -> None:
-    async with open_office() as office:
-        await office.work("T-0004")
-        consent = await office.open("T-0004")
-        result = await office.answer(consent, getattr(office, who), Answer("approve"))
-        assert isinstance(result, Taken) is (who in ("lead", "staff"))
-        if isinstance(result, NotTaken):
-            assert "Only support staff or a lead may decide this" in result.words
-            assert (await office.open("T-0004")).state is QuestionState.OPEN
-
-
-async def test_staff_may_not_release(open_office: Opening) -> None:
-    async with open_office() as office:
-        await office.work("T-0004")
-        await office.approve("T-0004")
-        refused = await office.release("T-0004", office.staff2)
-        assert isinstance(refused, NotTaken)
-        assert "Only a lead" in refused.words
+        assert "expired" in words(await office.answer(question, office.lead, Answer("accept")))
         assert [row["status"] for row in office.refunds()] == ["held"]
 
 
@@ -145,34 +99,9 @@ async def test_nobody_releases_what_they_approved(open_office: Opening) -> None:
     async with open_office() as office:
         await office.work("T-0004")
         await office.approve("T-0004", office.both)
-        refused = await office.release("T-0004", office.both)
-        assert isinstance(refused, NotTaken)
-        assert "another person" in refused.words
+        assert "another person" in words(await office.release("T-0004", office.both))
         assert isinstance(await office.release("T-0004", office.lead), Taken)
         assert [row["status"] for row in office.refunds()] == ["requested"]
-
-
-async def test_an_input_request_without_roles_is_answered_by_nobody(open_office: Opening) -> None:
-    def nobody(config: Any) -> Any:
-        shop = config.servers["shop"].model_copy(update={"input_roles": ()})
-        return config.model_copy(update={"servers": {**config.servers, "shop": shop}})
-
-    async with open_office(change=nobody) as office:
-        await office.work("T-0004")
-        await office.approve("T-0004")
-        refused = await office.release("T-0004")
-        assert isinstance(refused, NotTaken)
-        assert "nobody" in refused.words
-
-
-async def test_freezing_a_server_while_a_question_waits_refuses_at_the_last_look(open_office: Opening) -> None:
-    async with open_office() as office:
-        await office.work("T-0004")
-        assert (await office.host.freeze("shop", office.admin)).ok
-        await office.approve("T-0004")
-        result = await office.result("T-0004")
-        assert (result.calls[-1].outcome.value, "frozen" in result.calls[-1].note) == ("refused", True)
-        assert office.refunds() == []
 
 
 async def test_freezing_a_server_while_its_own_question_waits_sends_no_answer(open_office: Opening) -> None:
@@ -185,28 +114,81 @@ async def test_freezing_a_server_while_its_own_question_waits_sends_no_answer(op
         assert [row["status"] for row in office.refunds()] == ["held"]
 
 
-async def test_a_changed_mind_of_the_operator_counts_until_the_last_moment(open_office: Opening) -> None:
-    """Frozen and thawed again while the question waits: nothing is lost."""
-    async with open_office() as office:
-        await office.work("T-0004")
-        await office.host.freeze("shop", office.admin)
-        await office.host.unfreeze("shop", office.admin)
-        await office.approve("T-0004")
-        assert [row["status"] for row in office.refunds()] == ["held"]
+# --- one question, many people; the server does not matter --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST])
-async def test_stopping_while_a_question_waits_cancels_it_and_the_run(open_office: Opening, kind: QuestionKind) -> None:
-    async with open_office() as office:
-        await office.work("T-0004")
-        if kind is QuestionKind.INPUT_REQUEST:
-            await office.approve("T-0004")
-        question = await office.open("T-0004", kind)
-        assert (await office.host.stop(office.admin)).ok
+async def test_of_two_open_questions_only_the_one_that_was_answered_is_decided(open_rounds: Opening) -> None:
+    async with open_rounds(**ASKING) as office:
+        one, other = await office.tries(9001, "plain amount 1"), await office.tries(9002, "plain amount 2")
+        first, second = await office.open(one), await office.open(other)
+        assert isinstance(await office.answer(second, office.staff, Answer("approve")), Taken)
         await office.settle()
-        assert ("shop.issue_refund", "cancelled") in await office.outcomes("T-0004")
-        assert (await office.result("T-0004")).stop_reason is StopReason.CANCELLED
-        stale = await office.answer(question, office.lead, Answer("approve"))
-        assert isinstance(stale, NotTaken)
-        assert "stopped by Deskhand" in stale.words
-        assert QuestionState.CANCELLED in [q.state for q in await office.questions("T-0004") if q.id == question.id]
+        assert (await office.open(one)).id == first.id
+        assert [call["arguments"]["amount"] for call in office.wire()] == [2]
+
+        office.clock.move(hours=25)
+        await office.host_expires()
+        third = await office.open(await office.tries(9003, "plain amount 3"))
+        stale = words(await office.answer(first, office.staff, Answer("approve")))
+        assert "expired" in stale
+        assert "Nothing ran" in stale
+        assert (await office.open("T-9003")).id == third.id
+        assert len(office.wire()) == 1
+
+
+async def test_a_second_answer_loses_and_is_told_who_won(open_rounds: Opening) -> None:
+    async with open_rounds(**ASKING) as office:
+        question = await office.open(await office.tries(9001, "plain"))
+        await office.answer(question, office.staff, Answer("decline", reason="no"))
+        late = words(await office.answer(question, office.staff2, Answer("approve")))
+        assert "Scripted staff" in late
+        assert "decline" in late
+        await office.settle()
+        assert office.wire() == []
+
+
+async def test_who_may_answer_is_decided_by_role(open_rounds: Opening) -> None:
+    async with open_rounds(**ASKING) as office:
+        consent = await office.open(await office.tries(9001, "form"))
+        for actor in (office.admin, office.stranger):
+            assert "Only support staff or a lead may decide this" in words(await office.answer(consent, actor, Answer("approve")))
+            assert (await office.open("T-9001")).state is QuestionState.OPEN
+        assert isinstance(await office.answer(consent, office.lead, Answer("approve")), Taken)
+        assert isinstance(
+            await office.answer(await office.open(await office.tries(9002, "form")), office.staff, Answer("approve")), Taken
+        )
+    async with open_rounds(server={"input_roles": ()}, **ASKING) as office:
+        await office.settle()
+        release = await office.open("T-9001")
+        assert "nobody" in words(await office.answer(release, office.lead3, Answer("accept", content={"yes": True})))
+
+
+async def test_freezing_a_server_counts_until_the_last_look(open_rounds: Opening) -> None:
+    """Frozen and thawed again while the question waits, nothing is lost."""
+    async with open_rounds(**ASKING) as office:
+        one, other = await office.tries(9001, "plain"), await office.tries(9002, "plain")
+        assert (await office.host.freeze("rounds", office.admin)).ok
+        await office.approve(one)
+        record = await office.call(one)
+        assert (record.outcome.value, "frozen" in record.note) == ("refused", True)
+        assert office.wire() == []
+        await office.host.unfreeze("rounds", office.admin)
+        await office.approve(other)
+        assert (await office.call(other)).outcome.value == "result"
+
+
+async def test_stopping_while_a_question_waits_cancels_it_and_the_run(open_rounds: Opening) -> None:
+    async with open_rounds(**ASKING) as office:
+        consent = await office.open(await office.tries(9001, "form"))
+        release = await office.tries(9002, "form")
+        await office.approve(release)
+        for question in (consent, await office.open(release)):
+            assert (await office.host.stop(office.admin, question.ticket_id)).ok
+            await office.settle()
+            assert (await office.call(question.ticket_id)).outcome.value == "cancelled"
+            assert (await office.result(question.ticket_id)).stop_reason is StopReason.CANCELLED
+            assert "stopped by Deskhand" in words(await office.answer(question, office.lead, Answer("approve")))
+            assert [q.state for q in await office.questions(question.ticket_id) if q.id == question.id] == [
+                QuestionState.CANCELLED
+            ]
+        assert len(office.wire()) == 1

@@ -282,7 +282,7 @@ async def test_who_does_not_agree_to_open_an_address_ends_the_call_before_it_ran
         ticket = await office.tries(9001, "must_open")
         await answered(office, await office.open(ticket), NO)
         record = await office.call(ticket)
-        assert (record.outcome.value, "did not run" in record.note) == ("declined", True)
+        assert (record.outcome.value, "did not run" in record.note, NO.reason in office.told()) == ("declined", True, True)
         assert len(office.wire()) == 1
 
 
