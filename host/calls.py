@@ -75,6 +75,11 @@ def lost_sight(intended: journal.Intended, unusable: Outcome) -> Outcome:
     return Outcome(OutcomeKind.MAY_HAVE_RUN, f"the program stopped while the call was under way; {unusable.why}", step="run")
 
 
+def anew_words(tool: Tool) -> str:
+    """Why an answer that a person gave did not count: it was asked anew (spec H15)."""
+    return f"the program stopped while the answer was on its way; {tool.server} had not carried it out and asks again"
+
+
 def fill(value: str, provenance: Mapping[str, Fact]) -> Json:
     """ "$quote_id.order_id" → that field of the record the argument came from."""
     if not value.startswith("$"):

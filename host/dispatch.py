@@ -25,7 +25,7 @@ from host.asks import (
     told_of_edits,
     unanswered,
 )
-from host.calls import Allowed, Cleared, Context, Waiting, after_fault, fill, key, log_line, lost_sight, refusal, row
+from host.calls import Allowed, Cleared, Context, Waiting, after_fault, anew_words, fill, key, log_line, lost_sight, refusal, row
 from host.catalog import Catalog
 from host.checkpoint import Checkpoint
 from host.checks import other_customers
@@ -353,6 +353,9 @@ class Dispatcher:
                 opened.unanswered = unanswered(QuestionState.CANCELLED, "the run was stopped")
                 return CANCEL
             question = await self._questions.ask(tx, opened.run, ask)
+            for asked, closed in call.inputs_answered() if opened.rounds == 1 else ():  # to an earlier sending, which is lost
+                if closed.state is QuestionState.ANSWERED:
+                    await self._questions.did_not_count(tx, asked.question_id, anew_words(tool))
         opened.ask()
         ended = await self._questions.ended(question.id)
         if ended.state is not QuestionState.ANSWERED or ended.answer is None:
@@ -452,8 +455,7 @@ class Dispatcher:
         if reply is None:  # an older server asks people once more
             return Waiting()
         if isinstance(reply, NeedsInput):
-            why = f"the program stopped while the answer was on its way; {tool.server} had not carried it out and asks again"
-            return await self._ask_input(context, call, intended, tool, reply, why)
+            return await self._ask_input(context, call, intended, tool, reply, anew_words(tool))
         return self._outcome(context.ticket, tool, reply)
 
     async def _look_for(
