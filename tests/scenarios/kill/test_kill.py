@@ -99,6 +99,15 @@ def test_an_older_server_whose_book_can_be_read_is_called_and_people_are_asked_o
     assert [q["state"] for q in left.asked("input_request")] == ["superseded", "answered"]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_answer_that_died_on_its_way_to_an_older_server_is_asked_for_anew_and_says_so(killing: Any, when: str) -> None:
+    """The second question's end: the payment's own, after its consent."""
+    left = killing.killed("during, read back", at(when, "journal:closed", 2))
+    old, new = left.asked("input_request")
+    assert (old["state"], new["state"]) == ("superseded", "answered")
+    assert ("asks again" if when == "after" else "started again") in old["note"]
+
+
 # --- make kill --------------------------------------------------------------------------------------------------------
 
 #: Where a scene begins to differ from the first: every write from the first one with this word.
