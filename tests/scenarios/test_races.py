@@ -145,7 +145,7 @@ class Town:
 def town(open_office: Any, script: Any, tmp_path: Path) -> Any:
     """`town(hosts=2, way="forgetful")`: the hosts share state folder, database and clock; each has a bank's process."""
 
-    def changed(config: HostConfig, way: str, limits: dict[str, Any], pay: dict[str, Any]) -> HostConfig:
+    def changed(config: HostConfig, way: str, limits: dict[str, Any], pay: dict[str, Any], allowed: Sequence[str]) -> HostConfig:
         state = tmp_path / "state"
         server = ServerConfig(
             command=(sys.executable, str(BANK)),
@@ -158,15 +158,22 @@ def town(open_office: Any, script: Any, tmp_path: Path) -> Any:
             trusted=True,
             tools={"pay": ToolConfig(effect="effect", **pay), "news": ToolConfig(effect="read")},
         )
-        update = {"servers": {"bank": server}, "policy": (PolicyRule(tool="bank.news", decision="allow"),)}
+        rules = tuple(PolicyRule(tool=f"bank.{tool}", decision="allow") for tool in allowed)
+        update = {"servers": {"bank": server}, "policy": rules}
         return config.model_copy(update={**update, "limits": config.limits.model_copy(update=limits)})
 
     @asynccontextmanager
     async def opened(
-        hosts: int = 1, way: str = "forgetful", make_model: Any = ScriptedModel, pay: Any = None, **limits: Any
+        hosts: int = 1,
+        way: str = "forgetful",
+        model: Any = None,
+        make_model: Any = ScriptedModel,
+        pay: Any = None,
+        allowed: Sequence[str] = ("news",),
+        **limits: Any,
     ) -> AsyncIterator[Town]:
-        change = partial(changed, way=way, limits=limits, pay=pay or {})
-        opening = partial(open_office, pays(script), change=change, make_model=make_model)
+        change = partial(changed, way=way, limits=limits, pay=pay or {}, allowed=allowed)
+        opening = partial(open_office, model or pays(script), change=change, make_model=make_model)
         async with opening() as first:
             like = next(one for one in first.tickets() if one.id == "T-0010")
             if hosts == 1:
@@ -394,6 +401,25 @@ async def test_a_changed_definition_that_was_accepted_meanwhile_is_asked_about_o
         assert isinstance(await office.answer(again, person(1), Answer("approve")), Taken)
         await office.settle()
         assert await town.true(ticket.id, "pay-001") == ("result", 1)
+
+
+async def test_a_definition_that_changes_between_two_calls_of_one_reply_stops_the_second(
+    town: Any, script: Any, tmp_path: Path
+) -> None:
+    """Between tickets its tools are as they were pinned; the last look before the call sees that they are not."""
+
+    def model(request: Request) -> Any:
+        if "bank.news:" in script.said(request):
+            return script.reply("Thank you.")
+        return script.batch(script.call("bank.news"), script.call("bank.pay", note="pay-001"))
+
+    async with town(way="old", model=model, allowed=("news", "pay")) as town:
+        await town.office.work(town.ticket(1))
+        assert await town.paid("pay-001") == 1, "unchanged, it is paid"
+        await anyio.Path(tmp_path / "terms.txt").write_text("Pays twice.")
+        await town.office.work(town.ticket(2))
+        assert await town.outcome(town.ticket(2).id) == "refused"
+        assert await town.sent("pay-001") == 1
 
 
 # --- workers -----------------------------------------------------------------------------------------------------------
