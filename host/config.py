@@ -74,10 +74,12 @@ class ToolConfig(Frozen):
 
 class OAuthConfig(Frozen):
     """Client credentials (spec H3). The secret comes from the environment variable `secret_env`; for "private_key_jwt" the key
-    from the file `key_file`. An empty `token_url` is looked up in the server's own metadata."""
+    from the file `key_file`. An empty `token_url` is looked up in the server's own metadata, which has to lead to `issuer`: who
+    gets the secret is the operator's word, never a server's."""
 
     client_id: str
     token_url: str = ""
+    issuer: str = ""
     secret_env: str = ""
     scope: str = ""
     resource: str = ""
@@ -86,6 +88,8 @@ class OAuthConfig(Frozen):
 
     @model_validator(mode="after")
     def _proves_itself(self) -> OAuthConfig:
+        if not self.token_url and not self.issuer:
+            raise ValueError("write token_url, or the issuer to whom the server's own metadata has to lead")
         if self.method == "private_key_jwt" and not self.key_file:
             raise ValueError("private_key_jwt needs key_file: the path of the private key")
         if self.method != "private_key_jwt" and not self.secret_env:

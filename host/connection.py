@@ -82,11 +82,15 @@ class Connection:
     async def _call(
         self, parameters: types.CallToolRequestParams, subject: str, patience: Patience, inbox: Inbox | None, mark: Mark
     ) -> ServerReply:
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001  the SDK's names
+            mark.progress += 1  # that it lives is all that is heeded: the words are a server's
+
         async def send(client: Client, _tap: Tap) -> ANSWER | NeedsInput:
             if self.link.offer.mirrors_headers and self.config.url:
                 await client.list_tools()  # through the cache: a fresh client learns Mcp-Param headers from a listing alone
             try:
-                return await client.session.send_request(types.CallToolRequest(params=parameters), _ANSWER, NEVER)
+                request = types.CallToolRequest(params=parameters)
+                return await client.session.send_request(request, _ANSWER, NEVER, progress_callback=progressed)
             except MCPError as error:
                 asked = url_consent(error) if client.protocol_version not in MODERN_PROTOCOL_VERSIONS else None
                 if asked is None:

@@ -75,8 +75,8 @@ CONNECT = "connect"
 @dataclass(slots=True)
 class Mark:
     """Follows one request through the SDK: whether it was handed to the transport, with which token, and the HTTP status that
-    came back; whether messages came meanwhile that could not be read; and whether the same request once more would be in vain, or
-    one too many: a person has been asked in it."""
+    came back; how often progress was reported; whether messages came meanwhile that could not be read; and whether the same
+    request once more would be in vain, or one too many: a person has been asked in it."""
 
     method: str
     sent: bool = False
@@ -84,6 +84,7 @@ class Mark:
     token: str = field(default="", repr=False)
     noise: bool = False
     settled: bool = False
+    progress: int = 0
 
     @property
     def once_more(self) -> bool:
@@ -149,7 +150,10 @@ def mapped(error: BaseException, *, prefix: str, mark: Mark, state_given: bool =
 
 
 def _timed_out(prefix: str, mark: Mark) -> TimedOut:
-    return TimedOut(f"{prefix} gave no answer in time" + ("; what it sent could not be read" if mark.noise else ""))
+    words = f"{prefix} gave no answer in time"
+    if mark.progress:
+        words += f"; it reported progress ({mark.progress} times) and may still be at work"
+    return TimedOut(words + ("; what it sent could not be read" if mark.noise else ""))
 
 
 def _answered(cause: MCPError, prefix: str, mark: Mark, state_given: bool) -> ServerError:

@@ -24,6 +24,7 @@ from mcp.client.auth.utils import (
     extract_resource_metadata_from_www_auth,
     handle_auth_metadata_response,
     handle_protected_resource_response,
+    issuers_match,
     validate_metadata_issuer,
 )
 from mcp.shared.auth import OAuthMetadata, OAuthToken, ProtectedResourceMetadata
@@ -187,6 +188,8 @@ class Tokens:
         if guarded is None:
             raise OAuthFlowError("it names no authorization server; set token_url")
         issuer = str(guarded.authorization_servers[0])
+        if not issuers_match(issuer, oauth.issuer):
+            raise OAuthFlowError(f"it names the issuer {issuer}, and {oauth.issuer} is configured; no secret is sent")
         served = await _authorization_server(http, issuer, self.config.url)
         if served is None or not served.token_endpoint:
             raise OAuthFlowError(f"{issuer} does not say where it issues tokens; set token_url")

@@ -94,7 +94,9 @@ async def test_the_token_endpoint_is_found_where_the_servers_metadata_leads(wire
     log = tmp_path / "log"
     with wire.http(wire.RAW, RAW_LOG=str(log)) as (port, _process):
         await wire.listening(port)
-        async with wire.connected(web=guarded(port, token_url="", method="client_secret_post")) as sessions:
+        async with wire.connected(
+            web=guarded(port, token_url="", issuer=f"http://127.0.0.1:{port}/as", method="client_secret_post")
+        ) as sessions:
             assert (await wire.call(sessions, "web", "plain")).text == "as text"
         places = [method for method in wire.methods(log) if method.startswith("GET")]
         assert places[:3] == ["GET /guard/mcp", "GET /about/guard", "GET /.well-known/oauth-authorization-server/as"]
@@ -114,12 +116,12 @@ async def test_a_client_proves_itself_with_a_signed_assertion_for_the_issuer(wir
     key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     with wire.http(wire.RAW, RAW_LOG=str(log)) as (port, _process):
         await wire.listening(port)
-        config = guarded(port, token_url="", method="private_key_jwt", key_file=str(key_file), secret_env="")
+        issuer = f"http://127.0.0.1:{port}/as"
+        config = guarded(port, token_url="", issuer=issuer, method="private_key_jwt", key_file=str(key_file), secret_env="")
         async with wire.connected(web=config) as sessions:
             assert (await wire.call(sessions, "web", "plain")).text == "as text"
         form = next(entry["form"] for entry in wire.entries(log) if entry["method"] == "token")
         assert form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-        issuer = f"http://127.0.0.1:{port}/as"
         algorithms = ["ES256" if kind == "P-256" else "RS256"]
         said = jwt.decode(form["client_assertion"], key.public_key(), algorithms=algorithms, audience=issuer)
         assert (said["iss"], said["sub"]) == ("deskhand", "deskhand")
@@ -128,8 +130,12 @@ async def test_a_client_proves_itself_with_a_signed_assertion_for_the_issuer(wir
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"token_url": "", "path": "/liar/mcp"}, "its metadata is for https://other.example.com/mcp"),
-        ({"token_url": "", "path": "/nowhere/mcp"}, "it names no authorization server; set token_url"),
+        ({"token_url": "", "issuer": "{here}/as", "path": "/liar/mcp"}, "its metadata is for https://other.example.com/mcp"),
+        ({"token_url": "", "issuer": "{here}/as", "path": "/nowhere/mcp"}, "it names no authorization server; set token_url"),
+        (
+            {"token_url": "", "issuer": "https://issuer.example.com"},
+            "and https://issuer.example.com is configured; no secret is sent",
+        ),
         ({"token_url": "{here}/token/refuses"}, "HTTP 400; check client_id and its secret"),
         ({"secret_env": "DESK_NO_SECRET"}, "set DESK_NO_SECRET"),
         ({"method": "private_key_jwt", "key_file": "{tmp}/none.pem"}, "none.pem can't be read"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 
 from bot import settings as settings_file
 from bot import wiring
@@ -46,7 +48,7 @@ class Wanted:
 def configuration(url: str, scenario: str, context: Mapping[str, Any], folder: Path) -> str:
     """What an operator would write for this server, and set beside it: a secret in the environment, a key in a file."""
     server = {"url": url, "trusted": True, "resources": list(RESOURCES.get(scenario, ()))}
-    oauth = {"client_id": context["client_id"]} if "client_id" in context else {}
+    oauth = {"client_id": context["client_id"], "issuer": issuer_of(url)} if "client_id" in context else {}
     if "client_secret" in context:
         os.environ[SECRET_ENV] = context["client_secret"]
         oauth["secret_env"] = SECRET_ENV
@@ -57,6 +59,14 @@ def configuration(url: str, scenario: str, context: Mapping[str, Any], folder: P
     return "\n".join(_table(name, values) for name, values in tables.items() if values)
 
 
+def issuer_of(url: str) -> str:
+    """What an operator reads in the server's documents, before the host has to be led to the same."""
+    asked = httpx2.post(url, json={})
+    place = re.search(r'resource_metadata="([^"]+)"', asked.headers["WWW-Authenticate"])
+    assert place is not None, "a guarded server says where its documents are"
+    return str(httpx2.get(place[1]).json()["authorization_servers"][0])
+
+
 def _table(name: str, values: Mapping[str, Any]) -> str:
     """TOML; its texts, lists and yes or no are written as in JSON."""
     return "\n".join([f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items()), ""])
@@ -65,15 +75,10 @@ def _table(name: str, values: Mapping[str, Any]) -> str:
 def wanted(context: Mapping[str, Any], tools: Sequence[Tool]) -> list[Wanted]:
     """What the scenario names, else one call of each tool with the least that its schema takes."""
     if named := context.get("toolCalls"):
-        return [Wanted(f"{PREFIX}.{one['name']}", _given(one["arguments"])) for one in named]
+        return [Wanted(f"{PREFIX}.{one['name']}", one["arguments"]) for one in named]
     if any(tool.remote_name == ECHO for tool in tools):
         return [Wanted(f"{PREFIX}.{ECHO}", {}, shown=f"{PREFIX}.{FOCAL}")]
     return [Wanted(tool.name, filled(tool.schema)) for tool in tools if not tool.off]
-
-
-def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Without nulls: where a schema asks for another type, the checkpoint refuses them, so that a call leaves them out."""
-    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def script(calls: Sequence[Wanted]) -> Callable[[Request], Reply]:
