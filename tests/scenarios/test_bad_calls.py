@@ -90,7 +90,8 @@ async def test_calls_of_one_reply_run_in_order_and_a_sibling_never_runs_again_af
 ) -> None:
     def second(request: Request) -> Reply:
         issue = script.refund(request)
-        return script.batch(script.call(LOOK_UP, order_id="O-1145"), issue, script.call("shop.find_orders"))
+        both: Reply = script.batch(script.call(LOOK_UP, order_id="O-1145"), issue, script.call("shop.find_orders"))
+        return both
 
     async with open_office(script.turns(script.refund, second, script.refund)) as office:
         await office.work("T-0004")
@@ -122,7 +123,8 @@ async def test_the_same_call_a_third_time_is_refused_however_it_is_spelt(open_of
 async def test_a_declined_call_asked_again_is_not_put_to_people_again(open_office: Opening, script: Any) -> None:
     def again(request: Request) -> Reply:
         quote = script.said(request).split('"quote_id":"')[1][:12]
-        return script.call("shop.issue_refund", quote_id=quote.lower())
+        once_more: Reply = script.call("shop.issue_refund", quote_id=quote.lower())
+        return once_more
 
     async with open_office(script.turns(script.refund, script.refund, again, script.reply("Not done."))) as office:
         from_staff = office.staff
@@ -134,17 +136,18 @@ async def test_a_declined_call_asked_again_is_not_put_to_people_again(open_offic
         assert [q.kind.value for q in await office.questions("T-0004")].count("consent") == 1
 
 
-async def test_of_a_batch_that_passes_the_limit_nothing_runs(open_office: Opening, script: Any) -> None:
-    nine = script.batch(*[script.call("shop.find_orders", query=f"month {n}") for n in range(9)])
-    async with open_office(script.turns(nine, script.reply("I could not find it."))) as office:
+async def test_of_a_batch_that_passes_the_limit_nothing_runs(open_rounds: Opening, script: Any) -> None:
+    nine = script.batch(*[script.call("rounds.plain", amount=n) for n in range(9)])
+    async with open_rounds(script=script.turns(nine, script.reply("I could not find it."))) as office:
         await office.work("T-0004")
         assert [outcome for _, outcome in await office.outcomes("T-0004")] == ["refused"] * 9
         assert "intended" not in await office.kinds("T-0004")
+        assert office.wire() == []
 
 
-async def test_after_four_model_calls_a_run_ends_and_the_last_one_may_only_reply(open_office: Opening, script: Any) -> None:
-    looks = [script.call("shop.find_orders", query=word) for word in ("kettle", "spade", "pan", "hose", "rake")]
-    async with open_office(script.turns(*looks)) as office:
+async def test_after_four_model_calls_a_run_ends_and_the_last_one_may_only_reply(open_rounds: Opening, script: Any) -> None:
+    looks = [script.call("rounds.plain", amount=number) for number in range(5)]
+    async with open_rounds(script=script.turns(*looks)) as office:
         await office.work("T-0001")
         assert len(office.model.requests) == 4
         assert [offer.name for offer in office.model.requests[3].offers] == ["desk.reply"]
@@ -152,40 +155,34 @@ async def test_after_four_model_calls_a_run_ends_and_the_last_one_may_only_reply
         assert (await office.result("T-0001")).stop_reason is StopReason.MAX_ITERATIONS
 
 
-async def test_a_reply_that_cannot_be_read_twice_goes_to_a_person(open_office: Opening, script: Any) -> None:
+async def test_a_reply_or_arguments_that_cannot_be_read_twice_go_to_a_person(open_rounds: Opening, script: Any) -> None:
     bad = Reply(raw='{"name": "x"', unreadable="the call is not closed")
-    async with open_office(script.turns(bad)) as office:
-        await office.work("T-0004")
-        assert len(office.model.requests) == 2
-        assert "could not be read: the call is not closed" in office.told()
-        assert (await office.result("T-0004")).stop_reason is StopReason.NEEDS_PERSON
+    for number, reply in enumerate((bad, _bad("rounds.plain", None)), 1):
+        async with open_rounds(script=script.turns(reply)) as office:
+            ticket = await office.tries(9000 + number, "plain")
+            assert len(office.model.requests) == 2
+            assert "could not be read" in office.told()
+            assert (await office.result(ticket)).stop_reason is StopReason.NEEDS_PERSON
 
 
-async def test_unreadable_arguments_twice_go_to_a_person_too(open_office: Opening, script: Any) -> None:
-    async with open_office(script.turns(_bad(LOOK_UP, None))) as office:
-        await office.work("T-0004")
-        assert len(office.model.requests) == 2
-        assert (await office.result("T-0004")).stop_reason is StopReason.NEEDS_PERSON
-
-
-async def test_words_without_a_call_are_a_draft(open_office: Opening, script: Any) -> None:
-    async with open_office(
-        script.turns(Reply(raw="Thank you for your kind words.", text="Thank you for your kind words."))
-    ) as office:
+async def test_words_without_a_call_are_a_draft(open_rounds: Opening, script: Any) -> None:
+    words = Reply(raw="Thank you for your kind words.", text="Thank you for your kind words.")
+    async with open_rounds(script=script.turns(words)) as office:
         await office.work("T-0005")
         assert (await office.result("T-0005")).draft == "Thank you for your kind words."
 
 
 @pytest.mark.parametrize("error", [ModelError("the engine could not be started"), RuntimeError("a fault of ours")])
 async def test_a_model_that_fails_ends_its_ticket_in_words_and_the_queue_goes_on(
-    open_office: Opening, script: Any, error: Exception
+    open_rounds: Opening, script: Any, error: Exception
 ) -> None:
     def fails(request: Request) -> Reply:
         if "Mixer dead" in str(request.messages):
             raise error
-        return script.reply("Thank you for your kind words.")
+        thanks: Reply = script.reply("Thank you for your kind words.")
+        return thanks
 
-    async with open_office(fails) as office:
+    async with open_rounds(script=fails) as office:
         await office.work("T-0004", "T-0005")
         assert (await office.result("T-0004")).stop_reason is StopReason.FAILED
         assert (await office.result("T-0005")).stop_reason is StopReason.ANSWERED
