@@ -12,11 +12,24 @@ MAX_ARGUMENT_BYTES = 20_000
 MAX_DEPTH = 20
 
 
+def plain(value: Json) -> Json:
+    """Half a surrogate pair can't be written anywhere, in a text or in a key: it is kept as its escape."""
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case Mapping():
+            return {plain(key): plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [plain(inner) for inner in value]
+        case _:
+            return value
+
+
 def unreadable_arguments(arguments: object) -> str:
     """Why a call's arguments can't be kept, shown and sent as JSON; empty when they can (spec H8)."""
     if not isinstance(arguments, Mapping):
         return "the arguments are not a JSON object"
-    if _too_deep(arguments):
+    if too_deep(arguments):
         return f"the arguments are nested more than {MAX_DEPTH} deep"
     try:
         size = len(json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode())
@@ -25,7 +38,8 @@ def unreadable_arguments(arguments: object) -> str:
     return f"the arguments are too long ({size:,} bytes of at most {MAX_ARGUMENT_BYTES:,})" if size > MAX_ARGUMENT_BYTES else ""
 
 
-def _too_deep(value: object) -> bool:
+def too_deep(value: object) -> bool:
+    """Whether a JSON value is nested deeper than anything that people or tools mean."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [inner for one in level if isinstance(one, Mapping | list | tuple) for inner in _members(one)]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from host import history, journal, results
 from host.amounts import parse_typed_number
 from host.catalog import Catalog, ChangedTool
+from host.checks import plain, too_deep
 from host.config import HostConfig
 from host.errors import NotFound
 from host.loop import Loop
@@ -61,6 +62,7 @@ from host.views import (
 from models.port import Model
 
 Health = Callable[[], tuple[ServerHealth, ...]]
+MAX_SUBJECT, MAX_BODY = 1_000, 100_000  # characters
 WORKERS = frozenset({"staff", "lead", "admin"})
 
 
@@ -90,8 +92,13 @@ class Host:
     # --- work -------------------------------------------------------------------------------------------------------
 
     async def intake(self, ticket: Ticket) -> bool:
-        """Take a ticket in; False when its intake key is known already (spec B11): nothing is done then."""
-        return await self._queue.intake(ticket)
+        """Take a ticket in; False when its intake key is known already (spec B11): nothing is done then.
+
+        What no database could hold is kept as its escape, and of a body or a subject beyond all measure the beginning.
+        """
+        texts = {name: plain(getattr(ticket, name)) for name in ("subject", "body", "sender_mail", "sender_name")}
+        texts["subject"], texts["body"] = _within(texts["subject"], MAX_SUBJECT), _within(texts["body"], MAX_BODY)
+        return await self._queue.intake(replace(ticket, **texts))
 
     async def work(self, ticket_id: str, actor: Actor, resources: tuple[str, ...] = ()) -> Said:
         """Start a run over one ticket (staff, leads, admins), with listed resources added for it alone (spec H23)."""
@@ -143,13 +150,17 @@ class Host:
 
     # --- questions --------------------------------------------------------------------------------------------------
 
-    async def may_answer(self, question_id: str, actor: Actor) -> Said:
-        """Whether this person may answer now; for opening a form. Checked again at submit."""
-        refused = await self._questions.may_answer(question_id, actor)
+    async def may_answer(self, question_id: str, actor: Actor, declining: bool = False) -> Said:
+        """Whether this person may answer now; for opening a form. Checked again at submit. `declining`: who approved already, or
+        may not release, may still say no."""
+        refused = await self._questions.may_answer(question_id, actor, Answer("decline") if declining else None)
         return Said(refused is None, refused.words if refused else "")
 
     async def answer(self, question_id: str, actor: Actor, answer: Answer) -> AnswerResult:
         """Answer a question once (spec H18, H19): role, state and digests are checked here and nowhere else."""
+        if too_deep(answer.content):
+            return NotTaken("The answer is nested too deep to be read. Nothing was changed.")
+        answer = replace(answer, reason=plain(answer.reason), text=plain(answer.text), content=plain(answer.content))
         async with self._store.read() as tx:
             question = await question_rows.get(tx, question_id)
         if question.kind is QuestionKind.SIGN_OFF:
@@ -191,10 +202,19 @@ class Host:
         return read
 
     async def _sign_off(self, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
-        refused = await self._unfit_to_send(question, actor, answer)
+        refused = await self._unfit_to_send(question, actor, answer) or self._unlisted(answer)
         if refused is not None:
             return refused
         return await self._questions.answer(question.id, actor, answer, self._after_sign_off(actor))
+
+    def _unlisted(self, answer: Answer) -> NotTaken | None:
+        """Resources that are added when a ticket is worked again have to be listed (spec H23)."""
+        try:
+            for uri in _added(answer):
+                self._catalog.server_of(uri)
+        except NotFound as error:
+            return NotTaken(f"Nothing was started: {error}.", {"resources": str(error)})
+        return None
 
     async def _unfit_to_send(self, question: Question, actor: Actor, answer: Answer) -> NotTaken | None:
         """A flagged text is refused, or needs a second confirmation; edited text is read again (spec H25, H26)."""
@@ -228,7 +248,8 @@ class Host:
                 case "send" | "edit_and_send":
                     await self._put_mail(tx, question, question.answer.text or str(question.payload["text"]))
                 case "work_again":
-                    await self._queue.start(tx, question.ticket_id, actor, hint=question.answer.reason)
+                    hint, resources = question.answer.reason, _added(question.answer)
+                    await self._queue.start(tx, question.ticket_id, actor, hint=hint, resources=resources)
                 case _:
                     await tickets.set_ticket_state(tx, question.ticket_id, TicketState.WAITING_FOR_US)
 
@@ -246,12 +267,20 @@ class Host:
         await outbox.put(tx, OutboxKind.MAIL, f"mail:{question.id}", ticket.id, self._clock.now(), payload)
 
     async def _accept_tool(self, question_id: str, actor: Actor, answer: Answer) -> AnswerResult:
-        """Pins are written in a transaction of their own, so after the answer's; refused when it changed again since shown."""
+        """Pins are written in a transaction of their own, so after the answer's. Killed in between, the tool stays off and people
+        are asked once more. Refused when it changed again since it was shown."""
+        async with self._store.read() as tx:
+            question = await question_rows.get(tx, question_id)
+        shown = (str(question.payload["tool"]), question.definition)
+        if question.state is QuestionState.OPEN and shown not in [(c.name, c.digest) for c in self._catalog.pending_changes()]:
+            return NotTaken(f"Nothing was accepted: {shown[0]} is no longer as it is shown here. A newer card comes.")
         result = await self._questions.answer(question_id, actor, answer)
         if isinstance(result, Taken):
             try:
-                await self._catalog.accept(str(result.question.payload["tool"]), result.question.definition)
-            except NotFound as error:
+                await self._catalog.accept(*shown)
+            except NotFound as error:  # it changed in this very moment
+                async with self._store.write() as tx:
+                    await self._questions.did_not_count(tx, question_id, str(error))
                 return NotTaken(f"Nothing was accepted: {error}.")
         return result
 
@@ -399,6 +428,16 @@ class Host:
             stopped_by=queue_run.stopped_by,
             outcomes=outcomes,
         )
+
+
+def _added(answer: Answer) -> tuple[str, ...]:
+    listed = answer.content.get("resources", ())
+    return tuple(str(uri) for uri in listed) if isinstance(listed, list | tuple) else (str(listed),)
+
+
+def _within(text: str, most: int) -> str:
+    left = len(text) - most
+    return text if left <= 0 else f"{text[:most]}\n[… {left:,} more characters came and were left out]"
 
 
 def _headline(question: Question) -> str:

@@ -18,7 +18,7 @@ import anyio
 from host import grounding, history, journal, prompt, review
 from host.calls import Cleared, Context, Waiting
 from host.catalog import Catalog
-from host.checks import unreadable_arguments
+from host.checks import plain, unreadable_arguments
 from host.config import HostConfig, Limits, Templates
 from host.dispatch import Dispatcher
 from host.errors import HostError
@@ -460,8 +460,8 @@ def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tup
         calls = [(prompt.REPLY, {"text": reply.text.strip()})]  # words without a call are a draft (spec M1)
     written = [_written(f"{run.id}.c{first + i}", name, arguments) for i, (name, arguments) in enumerate(calls)]
     return journal.Replied(
-        raw=_plain(reply.raw),
-        text=_plain(reply.text) if reply.calls else "",
+        raw=plain(reply.raw),
+        text=plain(reply.text) if reply.calls else "",
         calls=tuple(written),
         unreadable=reply.unreadable or ("" if written else "the reply held neither a call nor words"),
         only_reply=only_reply,
@@ -478,9 +478,4 @@ def _replied(run: Run, log: RunLog, reply: Reply, only_reply: bool, offered: tup
 def _written(call_id: str, name: str, arguments: Json) -> journal.CallWritten:
     why = unreadable_arguments(arguments)
     kept = {} if why else arguments
-    return journal.CallWritten(id=call_id, name=_plain(name)[:MAX_NAME], arguments=kept, unreadable=why)
-
-
-def _plain(text: str) -> str:
-    """Half a surrogate pair can't be written anywhere: it is kept as its escape."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return journal.CallWritten(id=call_id, name=plain(name)[:MAX_NAME], arguments=kept, unreadable=why)

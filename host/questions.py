@@ -209,7 +209,7 @@ class Questions:
 
     async def _end_unanswered(self, tx: Tx, question: Question) -> None:
         card = await outbox.by_key(tx, f"question:{question.id}")
-        if card is None or card[0].receipt is None:
+        if card is None or (card[0].receipt is None and not card[0].uncertain):  # one that may have arrived was maybe seen
             await self._close(tx, question, QuestionState.UNDELIVERABLE, note="its card reached nobody; nothing ran")
         else:
             await self._close(tx, question, QuestionState.EXPIRED, note="nobody answered in time; nothing ran")
@@ -262,17 +262,18 @@ class Questions:
         match question.state:
             case QuestionState.OPEN:
                 late = question.deadline <= self._clock.now()
-                return NotTaken("This expired: nobody answered in time. Nothing ran.") if late else None
+                return NotTaken(f"This expired: nobody answered in time. {_unanswered(question)}") if late else None
             case QuestionState.ANSWERED:
                 return NotTaken(f"Already decided by {who} at {when} UTC: {_decision(question)}. Your click changed nothing.")
             case QuestionState.EXPIRED:
-                return NotTaken("This expired: nobody answered in time. Nothing ran.")
+                return NotTaken(f"This expired: nobody answered in time. {_unanswered(question)}")
             case QuestionState.CANCELLED:
                 return NotTaken(f"This was cancelled ({question.note}). Your click changed nothing.")
             case QuestionState.SUPERSEDED:
-                return NotTaken(f"This card is out of date ({question.note}). Please use the newer card in the thread.")
+                newer = " Please use the newer card in the thread." if question.call_id and question.resumable else ""
+                return NotTaken(f"This card is out of date ({question.note}). Your click changed nothing.{newer}")
             case QuestionState.UNDELIVERABLE:
-                return NotTaken("This question could not be delivered in time. Nothing ran.")
+                return NotTaken(f"This question could not be delivered in time. {_unanswered(question)}")
 
     def _unfit(self, question: Question, actor: Actor, answer: Answer) -> NotTaken | None:
         if answer.action not in _ACTIONS[question.kind]:
@@ -382,6 +383,21 @@ _PAST: Mapping[Action, str] = {
     "it_ran": "it ran",
     "it_did_not_run": "it did not run",
 }
+
+
+def _unanswered(question: Question) -> str:
+    """What it means that nobody answered, by kind."""
+    match question.kind:
+        case QuestionKind.CONSENT:
+            return "Nothing ran."
+        case QuestionKind.INPUT_REQUEST:
+            return "The server got no answer." if question.resumable else "The server was told that nobody answered."
+        case QuestionKind.SIGN_OFF:
+            return "Nothing was sent."
+        case QuestionKind.CHANGED_TOOL:
+            return "The tool stays off."
+        case QuestionKind.MAY_HAVE_RUN:
+            return "Whether the call ran is still not known."
 
 
 def _decision(question: Question) -> str:
