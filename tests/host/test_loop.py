@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from host import history, journal
+from host.asks import edits_of
 from host.config import Limits
 from host.history import RunLog
 from host.loop import Begin, CallModel, Review, RunCalls, Step, Stop, next_step, over_limit
@@ -225,3 +226,28 @@ def test_call_ids_in_a_prompt_are_the_same_in_every_run() -> None:
     turn = fold(STARTED, replied(1, LOOK), ended("c10")).turns[0].turn()
     assert [call.id for call in turn.calls] == ["c10"]
     assert set(turn.outcomes) == {"c10"}
+
+
+def test_what_a_person_edited_stays_when_the_edited_call_is_asked_once_more() -> None:
+    log = fold(
+        STARTED,
+        replied(1, LOOK),
+        asked("c10", number="q1"),
+        closed("c10", number="q1", action="approve", content={"query": "pan"}),
+        asked("c10", number="q2"),
+    )
+    assert edits_of(log.calls[0]) == {"query": "pan"}, "while it is asked"
+    log.calls[0].closed["q2"] = closed("c10", number="q2", action="approve")
+    assert edits_of(log.calls[0]) == {"query": "pan"}
+    log.calls[0].closed["q1"] = closed("c10", number="q1", action="decline", content={"query": "pan"})
+    assert edits_of(log.calls[0]) == {}, "only an approval edits"
+
+
+def test_what_a_finished_run_gives_and_nothing_before_its_end() -> None:
+    turns = (STARTED, replied(1, LOOK), ended("c10"), replied(2, DRAFT), ended("c20", "desk.reply", text="Hello."))
+    drafted = journal.Drafted(text="Hello.", flags=(), final=True)
+    assert history.answer(fold(*turns, drafted)) is None
+    given = history.answer(fold(*turns, drafted, journal.Stopped(reason=StopReason.ANSWERED, words="the model replied")))
+    assert given is not None
+    assert (given.text, given.stop_reason) == ("Hello.", StopReason.ANSWERED)
+    assert [(call.name, call.ok, call.duration_ms) for call in given.calls] == [("shop.find_orders", True, 1)], "no reply in it"

@@ -238,3 +238,27 @@ async def test_what_another_outbox_posted_and_changed_since_is_redrawn_there_and
         taken = await rows.take(tx, read_early, clock.now())
     assert taken is not None
     assert (taken.version, taken.receipt is None) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "delivered_before", "told"),
+    [("question:q1", False, [("q1", "channel_not_found")]), ("question:q1", True, []), ("ticket:T-9001", False, [])],
+)
+async def test_a_questions_first_card_that_can_never_be_posted_is_told_at_once(
+    store: Store, clock: Any, put: Any, key: str, delivered_before: bool, told: list[tuple[str, str]]
+) -> None:
+    said: list[tuple[str, str]] = []
+
+    async def undeliverable(tx: Tx, question_id: str, why: str) -> None:
+        said.append((question_id, why))
+
+    await put(OutboxKind.CARD, key)
+    if delivered_before:
+        await Outbox(store, Desk(), clock, Signal(), undeliverable).deliver_due()
+        await put(OutboxKind.CARD, key)
+    box = Outbox(store, Desk(Undelivered("ratelimited")), clock, Signal(), undeliverable)
+    await box.deliver_due()
+    assert said == [], "one that is tried again is not lost"
+    clock.move(minutes=2)
+    await Outbox(store, Desk(Undelivered("channel_not_found", final=True)), clock, Signal(), undeliverable).deliver_due()
+    assert said == told

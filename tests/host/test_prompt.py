@@ -277,3 +277,11 @@ def test_a_refusal_that_can_be_mended_does_not_forbid_another_try() -> None:
     final = Outcome(OutcomeKind.REFUSED, "the policy forbids this call", step="policy")
     assert "Do not retry" not in render_outcome("shop.find_orders", "c1", mendable, 500)
     assert "Do not retry" in render_outcome("shop.find_orders", "c1", final, 500)
+
+
+def test_what_a_person_changed_stands_before_the_result_that_it_led_to() -> None:
+    edited = Outcome(OutcomeKind.RESULT, 'a person changed the arguments before it ran: {"query":"pan"}.', data={"found": 1})
+    assert render_outcome("shop.find_orders", "c1", edited, 6000) == (
+        'shop.find_orders: result [c1]\nNote: a person changed the arguments before it ran: {"query":"pan"}.\n{"found":1}'
+    )
+    assert "Note" not in render_outcome("shop.find_orders", "c1", Outcome(OutcomeKind.RESULT, data={"found": 1}), 6000)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 
 from host import journal
 from host.config import HostConfig
-from host.questions import Ask, Questions, digest
+from host.questions import Ask, Late, Questions, digest
 from host.signal import Signal
 from host.store import outbox, tickets
 from host.store import questions as rows
@@ -50,11 +51,13 @@ class Desk:
         self.store, self.clock, self.run = store, clock, Run(RUN, "T-9001", RunState.WORKING, SERVICE, clock.now())
         self.questions = Questions(store, HostConfig(servers={}), clock, changed, lambda _: self.definition)
 
-    async def ask(self, kind: QuestionKind = QuestionKind.CONSENT, **payload: Any) -> Question:
+    async def ask(
+        self, kind: QuestionKind = QuestionKind.CONSENT, needed: int = 1, resumable: bool = True, **payload: Any
+    ) -> Question:
         roles: tuple[RoleName, ...] = ("lead",) if kind is QuestionKind.INPUT_REQUEST else ("staff", "lead")
         call_id = "" if kind is QuestionKind.SIGN_OFF else "run-1.c1"
         payload = {"tool": "shop.issue_refund", "arguments": {}, "schema": FORM, **payload}
-        ask = Ask(kind, call_id, "shop", roles, "digest", "def-1", payload)
+        ask = Ask(kind, call_id, "shop", roles, "digest", "def-1", payload, needed, resumable)
         async with self.store.write() as tx:
             return await self.questions.ask(tx, self.run, ask)
 
@@ -212,3 +215,148 @@ async def test_only_fields_that_the_card_offers_may_be_edited(desk: Desk) -> Non
     edited = Answer("approve", content={"quote_id": "Q-0123456789"})
     assert "may not be edited" in refused(await desk.questions.answer(question.id, STAFF, edited))
     assert isinstance(await desk.questions.answer(question.id, STAFF, Answer("approve", content={"reason": "broken"})), Taken)
+
+
+# --- several people (spec H19) ------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_of_two_approvals_leaves_it_open_and_its_run_at_rest(desk: Desk) -> None:
+    question = await desk.ask(needed=2)
+    first = await desk.questions.answer(question.id, STAFF, Answer("approve"))
+    assert isinstance(first, Taken)
+    assert [approval.actor for approval in first.question.approvals] == [STAFF]
+    assert (await desk.state(question), await desk.run_state()) == (QuestionState.OPEN, RunState.WAITING)
+    assert await desk.closed() == []
+    assert "approved this already" in refused(await desk.questions.answer(question.id, STAFF, Answer("approve")))
+    assert isinstance(await desk.questions.answer(question.id, LEAD, Answer("approve")), Taken)
+    (closed,) = await desk.closed()
+    assert (closed.users, closed.by) == (("U7", "U2"), "lead-0002")
+    assert await desk.run_state() is RunState.READY
+
+
+async def test_of_many_first_approvals_at_once_by_one_person_one_counts(desk: Desk) -> None:
+    question = await desk.ask(needed=2)
+    results: list[object] = []
+
+    async def click() -> None:
+        results.append(await desk.questions.answer(question.id, STAFF, Answer("approve")))
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            for _ in range(20):
+                group.start_soon(click)
+    assert sum(isinstance(result, Taken) for result in results) == 1
+    assert await desk.state(question) is QuestionState.OPEN
+
+
+async def test_approvals_given_before_the_definition_changed_count_for_nothing(desk: Desk) -> None:
+    question = await desk.ask(needed=2)
+    await desk.questions.answer(question.id, STAFF, Answer("approve"))
+    desk.definition = "def-2"
+    assert "does not count" in refused(await desk.questions.answer(question.id, LEAD, Answer("approve")))
+    assert await desk.state(question) is QuestionState.SUPERSEDED
+
+
+async def test_who_approved_first_may_still_decline_and_may_answer_tells_them_apart(desk: Desk) -> None:
+    question = await desk.ask(needed=2)
+    await desk.questions.answer(question.id, STAFF, Answer("approve"))
+    assert "approved this already" in refused(await desk.questions.may_answer(question.id, STAFF))
+    assert await desk.questions.may_answer(question.id, STAFF, Answer("decline", reason="no")) is None
+    assert await desk.questions.may_answer(question.id, LEAD) is None
+    assert "Only support staff" in refused(await desk.questions.may_answer(question.id, GUEST, Answer("decline")))
+
+
+# --- time and delivery (spec H20) ---------------------------------------------------------------------------------------------
+
+
+async def test_reminders_come_at_half_and_at_four_fifths_once_each(desk: Desk) -> None:
+    question = await desk.ask()
+    given = []
+    for hours in (11.99, 0.01, 0, 7.19, 0.01, 1):
+        desk.clock.move(hours=hours)
+        given.append((await desk.questions.look_at_the_clock()).reminded)
+    assert given == [0, 1, 0, 0, 1, 0]
+    async with desk.store.read() as tx:
+        notices = [item for item in await outbox.due(tx, desk.clock.now(), 100) if item.key.startswith("reminder:")]
+    assert [(item.key, item.payload["number"]) for item in notices] == [
+        (f"reminder:{question.id}:1", 1),
+        (f"reminder:{question.id}:2", 2),
+    ]
+
+
+async def test_two_timers_at_once_remind_once(desk: Desk) -> None:
+    await desk.ask()
+    desk.clock.move(hours=12)
+    reminded: list[int] = []
+
+    async def look() -> None:
+        reminded.append((await desk.questions.look_at_the_clock()).reminded)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(look)
+    assert sum(reminded) == 1
+
+
+async def test_what_was_answered_is_not_reminded_of(desk: Desk) -> None:
+    question = await desk.ask()
+    await desk.questions.answer(question.id, STAFF, Answer("decline"))
+    desk.clock.move(hours=20)
+    assert await desk.questions.look_at_the_clock() == Late(0, 0)
+
+
+async def test_a_question_whose_card_was_never_delivered_was_undeliverable_and_did_not_expire(desk: Desk) -> None:
+    question = await desk.ask()
+    desk.clock.move(hours=24)
+    assert await desk.late() == 1
+    assert await desk.state(question) is QuestionState.UNDELIVERABLE
+    (closed,) = await desk.closed()
+    assert "reached nobody" in closed.reason
+    assert "could not be delivered" in refused(await desk.questions.answer(question.id, STAFF, Answer("approve")))
+
+
+async def test_a_question_whose_card_may_have_arrived_expired(desk: Desk) -> None:
+    question = await desk.ask()
+    async with desk.store.write() as tx:
+        found = await outbox.by_key(tx, f"question:{question.id}")
+        assert found is not None
+        await outbox.retry(tx, found[0], desk.clock.now(), "no answer from Slack", uncertain=True)
+    desk.clock.move(hours=24)
+    await desk.late()
+    assert await desk.state(question) is QuestionState.EXPIRED
+
+
+async def test_a_final_error_ends_a_question_once_and_not_one_that_was_answered(desk: Desk) -> None:
+    open_one, answered = await desk.ask(), await desk.ask(QuestionKind.INPUT_REQUEST)
+    await desk.questions.answer(answered.id, LEAD, Answer("decline"))
+    for question in (open_one, answered, open_one):
+        async with desk.store.write() as tx:
+            await desk.questions.undeliverable(tx, question.id, "channel_not_found")
+    assert await desk.state(open_one) is QuestionState.UNDELIVERABLE
+    assert await desk.state(answered) is QuestionState.ANSWERED
+    assert len(await desk.closed()) == 2
+
+
+async def test_a_start_ends_the_questions_of_calls_that_died_with_the_last_process_alone(desk: Desk) -> None:
+    kept = await desk.ask(QuestionKind.INPUT_REQUEST)
+    lost = await desk.ask(QuestionKind.INPUT_REQUEST, resumable=False)
+    async with desk.store.write() as tx:
+        await desk.questions.lost(tx)
+    assert (await desk.state(kept), await desk.state(lost)) == (QuestionState.OPEN, QuestionState.SUPERSEDED)
+    assert "started again" in refused(await desk.questions.answer(lost.id, LEAD, Answer("decline")))
+
+
+async def test_whoever_waits_for_a_questions_end_is_told_it_at_once(desk: Desk) -> None:
+    question = await desk.ask(QuestionKind.INPUT_REQUEST, resumable=False)
+    ends: list[QuestionState] = []
+
+    async def wait() -> None:
+        ends.append((await desk.questions.ended(question.id)).state)
+
+    with anyio.fail_after(1.5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            await anyio.lowlevel.checkpoint()
+            await desk.questions.answer(question.id, LEAD, Answer("decline"))
+    assert ends == [QuestionState.ANSWERED]

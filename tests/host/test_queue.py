@@ -147,3 +147,15 @@ async def test_a_process_that_is_alone_never_takes_its_own_slow_run_twice(store:
         assert await tickets.lease(tx, "one", clock.now(), 120, alone=True) is not None
         clock.move(seconds=600)
         assert await tickets.lease(tx, "one", clock.now(), 120, alone=True) is None
+
+
+async def test_of_runs_of_one_moment_the_one_under_way_is_the_latest(store: Store, clock: Any, add: Any) -> None:
+    await add("T-1")
+    async with store.write() as tx:
+        await tickets.finish(tx, "run-T-1", StopReason.ANSWERED)
+        for name in ("run-A", "run-Z"):
+            await tickets.add_run(tx, Run(name, "T-1", RunState.READY, SERVICE, clock.now()))
+            latest = await tickets.latest_run(tx, "T-1")
+            assert latest is not None
+            assert latest.id == name
+            await tickets.finish(tx, name, StopReason.ANSWERED)

@@ -86,6 +86,8 @@ async def test_one_lead_who_declines_after_another_approved_decides(open_rounds:
 
         ticket = await office.tries(9002, "plain amount 343.49")
         await office.approve(ticket, office.lead)
+        assert not (await office.host.may_answer((await office.open(ticket)).id, office.lead)).ok
+        assert (await office.host.may_answer((await office.open(ticket)).id, office.lead, declining=True)).ok
         changed_mind = await office.answer(await office.open(ticket), office.lead, office.declined("I looked again"))
         assert isinstance(changed_mind, Taken)
 
