@@ -12,7 +12,7 @@ from host.grounding import clean
 
 _NOT_AFTER = {
     "card": ("loyalty", "customer", "membership", "member", "club", "library", "post", "business"),
-    "token": ("gift", "book", "parking", "game", "garden", "as a", "small", "wooden", "metal"),
+    "token": ("gift", "book", "parking", "game", "as a", "small", "wooden", "metal"),
     "karten": ("kunden", "mitglieds", "bonus", "treue"),
 }
 _CARDS, _TOKENS = ("".join(f"(?<!{word} )" for word in _NOT_AFTER[thing]) for thing in ("card", "token"))
