@@ -111,9 +111,7 @@ def what_is_left(state: Path) -> Left:
         broken="; ".join(filter(None, (journal.verify(chain) for chain in chains))),
         outbox=_rows(desk, "select * from outbox order by id"),
         runs=_rows(desk, "select * from runs"),
-        refunds=[row["status"] for row in _rows(shop, "select status from refunds where quote_id is not null")]
-        if not book
-        else [],
+        refunds=[row["status"] for row in _rows(shop, REFUNDS)] if shop.exists() else [],
         sent=_lines(state / "sent.txt"),
         book=book,
     )
