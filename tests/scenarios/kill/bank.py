@@ -4,7 +4,7 @@ $BANK_BOOK holds the world outside: a line "paid KEY" for each payment made, "as
 says how it goes about it: "rounds" wants to be called again twice, with its state (2026); "during" asks a person while the call
 is open (2025); "forgetful" pays at once, and knows only the payments of its own process; "gated" pays once somebody has opened
 the pipe $BANK_GATE and closed it again; "old" pays at once (2025), and says that its tools changed when it is asked for `news`.
-$BANK_TERMS names a file with the description of `pay`, read at each listing.
+$BANK_TERMS names a file with the description of `pay`, read at each listing; `news` writes $BANK_NEWS to it.
 """
 
 import json
@@ -57,6 +57,8 @@ class Bank:
             case "tools/call" if params["name"] == "payments":
                 self._result(identity, self._listed())
             case "tools/call" if params["name"] == "news":
+                if fresh := os.environ.get("BANK_NEWS"):
+                    Path(os.environ["BANK_TERMS"]).write_text(fresh)
                 self._write({"method": "notifications/tools/list_changed"})
                 self._result(identity, _text("its terms changed"))
             case "tools/call":

@@ -64,6 +64,7 @@ class Left:
     broken: str
     outbox: list[dict[str, Any]]
     runs: list[dict[str, Any]]
+    pins: list[dict[str, Any]]
     refunds: list[str]
     sent: list[str]
     book: list[list[str]]
@@ -111,6 +112,7 @@ def what_is_left(state: Path) -> Left:
         broken="; ".join(filter(None, (journal.verify(chain) for chain in chains))),
         outbox=_rows(desk, "select * from outbox order by id"),
         runs=_rows(desk, "select * from runs"),
+        pins=_rows(desk, "select * from pins"),
         refunds=[row["status"] for row in _rows(shop, REFUNDS)] if shop.exists() else [],
         sent=_lines(state / "sent.txt"),
         book=book,
@@ -144,7 +146,9 @@ def _asked_once_or_visibly_superseded(left: Left) -> None:
 
 
 def once_each(questions: Sequence[Mapping[str, Any]]) -> bool:
-    stand = Counter((q["kind"], q["call_id"]) for q in questions if q["state"] != "superseded")
+    """A changed tool belongs to no call: it may be asked about once more, when it was accepted and the pin was not written."""
+    about_calls = [q for q in questions if q["state"] != "superseded" and q["kind"] != "changed_tool"]
+    stand = Counter((q["kind"], q["call_id"]) for q in about_calls)
     return all(count == 1 for count in stand.values())
 
 
@@ -201,12 +205,24 @@ def asked_again_where_it_did_not_run(left: Left) -> None:
     assert left.asked("may_have_run") == []
 
 
+def changed_and_accepted(left: Left) -> None:
+    """What an admin accepted is pinned; asked about once more at most."""
+    asked = left.asked("changed_tool")
+    assert 1 <= len(asked) <= 2
+    assert asked[-1]["state"] == "answered"
+    (pay,) = [pin for pin in left.pins if pin["tool"] == "pay"]
+    assert pay["accepted"]
+    assert "new terms" in pay["definition"]
+    assert left.outcomes() == [("bank.news", "result"), ("desk.reply", "result")]
+
+
 SCENES: Mapping[str, Callable[[Left], None]] = {
     "refund": one_refund,
     "new key": one_refund,
     "patient": one_refund_then_erased,
     "rounds": paid_in_rounds,
     "forgetful": never_sent_again,
+    "changed": changed_and_accepted,
     "during": never_sent_again,
     "during, read back": asked_again_where_it_did_not_run,
 }

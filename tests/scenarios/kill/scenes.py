@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.headless import STAFF, HeadlessDesk, Rules
+from bot.headless import ADMIN, STAFF, HeadlessDesk, Rules
 from host.config import HostConfig, PolicyRule, ReadBack, ServerConfig, ToolConfig
 from host.facade import Host
-from host.types import Actor, Answer, Json, OutboxItem, OutboxKind, Question, QuestionKind
-from host.views import DraftView, QuestionView, ReminderView
+from host.types import Actor, Answer, Json, OutboxItem, OutboxKind, Question, QuestionKind, QuestionState
+from host.views import DraftView, QuestionView, ReminderView, ToolView
 from models.port import Call, Reply, Request
 
 HERE = Path(__file__).parent
@@ -70,6 +70,12 @@ def payment(request: Request) -> Reply:
     return _call("desk.reply", {"text": "Thank you."})
 
 
+def curious(request: Request) -> Reply:
+    if "bank.news:" not in _said(request):
+        return _call("bank.news", {})
+    return _call("desk.reply", {"text": "Thank you."})
+
+
 # --- servers ----------------------------------------------------------------------------------------------------------
 
 
@@ -88,6 +94,15 @@ def shop_with_a_new_key(config: HostConfig, state: Path, nursery: str) -> HostCo
     shop = alone.servers["shop"]
     env = {**shop.env, "SHOP_STATE_KEY": secrets.token_hex(32)}
     return alone.model_copy(update={"servers": {"shop": shop.model_copy(update={"env": env})}})
+
+
+def bank_with_news(config: HostConfig, state: Path, nursery: str) -> HostConfig:
+    """A bank whose terms change when it is asked for news; they wait for an admin."""
+    env = {"BANK_WAY": "old", "BANK_BOOK": str(state / PEOPLE["book"])}
+    news = {"BANK_TERMS": str(state / "terms.txt"), "BANK_NEWS": "Pays, by its new terms."}
+    server = ServerConfig(command=_started(nursery, "bank"), env={**env, **news}, tools={"news": ToolConfig(effect="read")})
+    rule = PolicyRule(tool="bank.news", decision="allow")
+    return config.model_copy(update={"servers": {"bank": server}, "policy": (rule,)})
 
 
 BY_KEY = ReadBack(tool="payments", arguments={}, items="payments", key_field="key", settled=("done",))
@@ -117,6 +132,7 @@ SCENES: Mapping[str, Scene] = {
     "new key": Scene("T-0004", shop_with_a_new_key, refund),
     "rounds": Scene("T-0010", bank("rounds", durable=True, read_back=True), payment),
     "forgetful": Scene("T-0010", bank("forgetful", durable=False, read_back=True), payment),
+    "changed": Scene("T-0010", bank_with_news, curious),
     "during": Scene("T-0010", bank("during", durable=True, read_back=False), payment),
     "during, read back": Scene("T-0010", bank("during", durable=True, read_back=True), payment),
 }
@@ -160,6 +176,8 @@ class Desk(HeadlessDesk):
             card = await self._front.card(item.key)
             if isinstance(card, QuestionView | DraftView) and card.question.kind.value == self._die_asked:
                 self._die()
+            if isinstance(card, ToolView) and card.question.state is QuestionState.OPEN:
+                await self._front.answer(card.question.id, ADMIN, Answer("accept"))
         if item.key.startswith("reminder:"):
             reminder = await self._front.reminder(str(item.payload["question"]), int(item.payload["number"]))
             if isinstance(reminder, ReminderView):

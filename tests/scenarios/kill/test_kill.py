@@ -108,13 +108,23 @@ def test_an_answer_that_died_on_its_way_to_an_older_server_is_asked_for_anew_and
     assert ("asks again" if when == "after" else "started again") in old["note"]
 
 
+OVER_A_CHANGED_TOOL = (("before", "journal:asked", 1), ("after", "journal:closed", 1), ("before", "pins", 2))
+
+
+@pytest.mark.parametrize(("when", "word", "number"), OVER_A_CHANGED_TOOL)
+def test_killed_over_a_changed_tool_it_is_accepted_in_the_end(killing: Any, when: str, word: str, number: int) -> None:
+    """As it is asked about; accepted, and the pin not written yet."""
+    killing.killed("changed", at(when, word, number))
+
+
 # --- make kill --------------------------------------------------------------------------------------------------------
 
+EVERY_SCENE = ("refund", "patient", "new key", "rounds", "forgetful", "changed", "during", "during, read back")
 #: Where a scene begins to differ from the first: every write from the first one with this word.
 FROM = {"refund": "", "patient": "journal:taken", "new key": "journal:input_needed"}
 
 
-@pytest.mark.parametrize("scene", ["refund", "patient", "new key", "rounds", "forgetful", "during", "during, read back"])
+@pytest.mark.parametrize("scene", EVERY_SCENE)
 def test_killed_before_and_after_every_write(killing: Any, figures: list[str], scene: str) -> None:
     """In `make test`, that a scene comes to its end unkilled."""
     writes = killing.writes(scene)
