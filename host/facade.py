@@ -192,7 +192,7 @@ class Host:
         fields = tool.schema.get("properties", {}) if tool is not None else {}
         read: dict[str, Json] = {}
         for name, value in typed.items():
-            if isinstance(value, str) and fields.get(name, {}).get("type") in ("number", "integer"):
+            if isinstance(value, str) and _a_number(fields.get(name, {})):
                 try:
                     number = parse_typed_number(value)
                 except ValueError as error:
@@ -438,6 +438,14 @@ def _added(answer: Answer) -> tuple[str, ...]:
 def _within(text: str, most: int) -> str:
     left = len(text) - most
     return text if left <= 0 else f"{text[:most]}\n[… {left:,} more characters came and were left out]"
+
+
+def _a_number(field: Mapping[str, Json]) -> bool:
+    """Whether a parameter takes numbers and no text; it may be optional."""
+    branches = [field, *field.get("anyOf", ()), *field.get("oneOf", ())]
+    kinds = [branch.get("type") for branch in branches if isinstance(branch, Mapping)]
+    flat = {kind for each in kinds for kind in (each if isinstance(each, list) else [each])}
+    return bool(flat & {"number", "integer"}) and "string" not in flat
 
 
 def _headline(question: Question) -> str:
