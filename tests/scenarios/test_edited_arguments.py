@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 Opening = Callable[..., Any]
 
-ASKING = {"policy": (PolicyRule(tool="rounds.*", decision="ask"),), "tool": {"may_edit": ("amount", "order_id")}}
+ASKING = {"policy": (PolicyRule(tool="rounds.*", decision="ask"),), "tool": {"may_edit": ("amount", "order_id", "count")}}
 
 
 def edited(**content: Any) -> Answer:
@@ -36,6 +36,8 @@ async def test_an_edit_that_the_checkpoint_refuses_comes_back_beside_its_field_a
             ({"amount": "6,95"}, "amount", "6,95"),
             ({"amount": "79,00"}, "amount", "79,00"),
             ({"amount": "many"}, "amount", "many"),
+            ({"count": "2.614"}, "count", "2.614"),
+            ({"count": "two"}, "count", "two"),
             ({"amount": [5]}, "amount", "amount"),
         )
         for content, field, why in cases:
@@ -56,12 +58,14 @@ async def test_an_edit_that_the_checkpoint_refuses_comes_back_beside_its_field_a
 async def test_an_edit_that_holds_runs_exactly_so_and_the_model_is_told(open_rounds: Opening) -> None:
     async with open_rounds(**ASKING) as office:
         ticket = await office.tries(9001, "plain amount 20")
-        taken = await office.answer(await office.open(ticket), office.staff, edited(amount="1,019.50", order_id="o1145"))
+        taken = await office.answer(
+            await office.open(ticket), office.staff, edited(amount="1,019.50", order_id="o1145", count="2")
+        )
         assert isinstance(taken, Taken)
         await office.settle()
-        assert [call["arguments"] for call in office.wire()] == [{"amount": 1019.5, "order_id": "O-1145"}]
+        assert [call["arguments"] for call in office.wire()] == [{"amount": 1019.5, "order_id": "O-1145", "count": 2}]
         record = await office.call(ticket)
-        assert (record.outcome.value, record.arguments) == ("result", {"amount": 1019.5, "order_id": "O-1145"})
+        assert (record.outcome.value, record.arguments) == ("result", {"amount": 1019.5, "order_id": "O-1145", "count": 2})
         assert "a person changed the arguments" in record.note
         assert "with edited arguments" in record.allowed_by
         assert "a person changed the arguments before it ran" in office.told()

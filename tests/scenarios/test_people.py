@@ -136,6 +136,12 @@ async def test_a_card_says_when_nobody_is_left_who_may_decide(open_rounds: Openi
         assert (await office.host.card(f"question:{two.id}")).nobody is False
     async with open_rounds(lead=(lead,)) as office:
         assert (await office.host.card(f"question:{two.id}")).nobody is True, "the other lead left meanwhile"
+    async with open_rounds(lead=(lead,), **asking) as office:
+        await office.approve(await office.tries(9003, "form"), lead)
+        release = await office.open("T-9003")
+        assert (await office.host.card(f"question:{release.id}")).nobody is True, "the only lead approved it"
+    async with open_rounds(lead=(lead,), four_eyes=False) as office:
+        assert (await office.host.card(f"question:{release.id}")).nobody is False
 
 
 async def test_without_four_eyes_who_approved_may_release(open_rounds: Opening) -> None:

@@ -20,7 +20,8 @@ YES = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required":
 PASSWORD = {"type": "object", "properties": {"password": {"type": "string"}}}
 PAGE = "https://xn--shp-uma.example.com/sign-in?next=%2F"
 ADDRESS = {"mode": "url", "message": "Sign in first", "url": PAGE, "elicitationId": "e-1"}
-ORDER = {"type": "object", "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}}}
+COUNT = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+ORDER = {"type": "object", "properties": {"order_id": {"type": "string"}, "amount": {"type": "number"}, "count": COUNT}}
 NAMES = (
     "form",
     "three",
