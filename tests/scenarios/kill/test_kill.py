@@ -124,9 +124,9 @@ EVERY_SCENE = ("refund", "patient", "new key", "rounds", "forgetful", "changed",
 FROM = {"refund": "", "patient": "journal:taken", "new key": "journal:input_needed"}
 
 
-@pytest.mark.parametrize("scene", EVERY_SCENE)
+@pytest.mark.parametrize("scene", EVERY_SCENE if ALL else EVERY_SCENE[:1])
 def test_killed_before_and_after_every_write(killing: Any, figures: list[str], scene: str) -> None:
-    """In `make test`, that a scene comes to its end unkilled."""
+    """In `make test`, that the first scene comes to its end unkilled."""
     writes = killing.writes(scene)
     word = FROM.get(scene, "journal:taken")
     first = next(i for i, words in enumerate(writes, 1) if not word or word in words)
@@ -140,9 +140,9 @@ def test_killed_before_and_after_every_write(killing: Any, figures: list[str], s
     assert failed == []
 
 
-@pytest.mark.parametrize("every", [5, 9] if ALL else [9])
+@pytest.mark.parametrize("every", [5, 9] if ALL else [15])
 def test_dying_after_every_few_writes_it_comes_to_the_end_all_the_same(killing: Any, figures: list[str], every: int) -> None:
     died = killing.dying_again_and_again("refund", every)
-    assert died > 3
+    assert died > 2
     if ALL:
         figures.append(f"kill: refund, dying after every {every} writes: {died} processes, then the end")
