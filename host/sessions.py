@@ -135,8 +135,17 @@ def _sendable(prefix: str, *values: object) -> None:
 
 
 def _hush_libraries() -> None:
-    """Nothing that they log gets out, whatever level or handler anybody sets: what matters is in our words (spec H16)."""
-    for name in [*_TALKATIVE, *logging.root.manager.loggerDict]:
+    """Nothing that they log gets out, whatever level anybody sets: what matters is in our words (spec H16).
+
+    The root of each library hands nothing on, which also holds for loggers that it makes later; a filter alone would not, as
+    it sees no record of a child's. It stands on those that are there already, against handlers of their own.
+    """
+    for name in _TALKATIVE:
+        library = logging.getLogger(name)
+        library.propagate = False
+        if not library.handlers:
+            library.addHandler(logging.NullHandler())
+    for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in _TALKATIVE:
             logging.getLogger(name).addFilter(_nothing)
 

@@ -12,6 +12,7 @@ import pytest
 from mcp import MCPError
 from pydantic import TypeAdapter, ValidationError
 
+from host.config import ServerConfig
 from host.errors import Answered, BadResult, Gone, ServerError, StateRefused, TimedOut, Unavailable
 from host.replies import FOREIGN, Mark, mapped
 from host.types import Finished, NeedsInput
@@ -189,3 +190,25 @@ async def test_no_value_reaches_a_log_even_with_the_libraries_at_debug(wire: Any
     assert "secret-4711" not in caplog.text
     assert "no JSON" not in caplog.text
     assert "bench: connected, 2026-07-28, 13 tools listed" in caplog.text
+
+
+async def test_over_http_neither_a_body_nor_a_header_nor_a_token_reaches_a_log(
+    wire: Any, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    for name in ("", "mcp", "client", "httpx2", "httpcore2", "httpcore2.connection", "httpcore2.http11"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    token = tmp_path / "token"
+    token.write_text("token-4711")
+    with wire.http(wire.RAW, RAW_ERA="2025") as (port, _process):
+        await wire.listening(port)
+        web = ServerConfig(url=f"http://127.0.0.1:{port}/mcp", token_file=str(token))
+        async with wire.connected(web=web) as sessions:
+            assert (await wire.call(sessions, "web", "plain", arguments={"text": "secret-4711"})).text == "as text"
+    assert "web: connected" in caplog.text
+    theirs = [record.name for record in caplog.records if record.name.split(".")[0] in ("mcp", "client", "httpx2", "httpcore2")]
+    assert theirs == []
+    for name in ("mcp.client.made_later", "httpcore2.made_later"):
+        logging.getLogger(name).warning("said by %s", name)
+    assert "made_later" not in caplog.text
+    for hidden in ("secret-4711", "token-4711", "session-id", "cookie", "as text"):
+        assert hidden not in caplog.text.lower(), hidden
