@@ -462,12 +462,13 @@ async def test_a_worker_whose_run_was_taken_over_writes_nothing_more(town: Any, 
                 clock.move(seconds=121)
                 async with other.write() as tx:
                     taken = await rows.lease(tx, "other", clock.now(), 120, alone=False)
-                assert taken is not None
+                assert taken is not None, "it is free to take"
                 assert (taken.ticket_id, taken.fence, taken.state) == (ticket.id, 2, RunState.WORKING)
+                mine = replace(taken, fence=1)
                 office.model.gate.set()
         assert (await office.kinds(ticket.id))[-1] == "started", "its reply came too late"
         with pytest.raises(StaleLease):
-            async with writing(other, replace(taken, fence=1), clock):
+            async with writing(other, mine, clock):
                 raise AssertionError("nobody writes with an old fence")
         await office.running.queue.recover()
         await office.settle()

@@ -235,7 +235,6 @@ class Killing:
 
     folder: Path
     drivers: SimpleQueue[Driver] = field(default_factory=SimpleQueue)
-    checks: Mapping[str, Callable[[Left], None]] = field(default_factory=lambda: SCENES)
 
     def killed(self, scene: str, *kills: Kill) -> Left:
         state = Path(tempfile.mkdtemp(dir=self.folder))
