@@ -28,6 +28,8 @@ __all__ = ["AskDuring", "DiscoverMemory", "Sessions"]
 _RESPONSES: TypeAdapter[types.InputResponses] = TypeAdapter(types.InputResponses)
 #: Libraries whose own log lines may hold messages, results or secrets (spec H16).
 _TALKATIVE = ("mcp", "client", "httpx2", "httpcore2")
+#: Made at the first request; they write headers, with cookies and session ids.
+_MADE_LATE = tuple(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks"))
 
 
 class Sessions:
@@ -138,14 +140,14 @@ def _hush_libraries() -> None:
     """Nothing that they log gets out, whatever level anybody sets: what matters is in our words (spec H16).
 
     The root of each library hands nothing on, which also holds for loggers that it makes later; a filter alone would not, as
-    it sees no record of a child's. It stands on those that are there already, against handlers of their own.
+    it sees no record of a child's. It stands on those that are known by name, against handlers set on them on purpose.
     """
     for name in _TALKATIVE:
         library = logging.getLogger(name)
         library.propagate = False
         if not library.handlers:
             library.addHandler(logging.NullHandler())
-    for name in list(logging.root.manager.loggerDict):
+    for name in [*_MADE_LATE, *logging.root.manager.loggerDict]:
         if name.split(".")[0] in _TALKATIVE:
             logging.getLogger(name).addFilter(_nothing)
 
