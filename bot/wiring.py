@@ -175,7 +175,7 @@ def check_share(settings: Settings, config: HostConfig, catalog: Catalog) -> tup
 
 def _definition(catalog: Catalog, name: str) -> str:
     tool = catalog.find(name)
-    return tool.digest if tool is not None and not tool.off else ""
+    return tool.digest if tool is not None else ""  # whether it may be used now is the checkpoint's question
 
 
 def with_model(settings: Settings, kind: Literal["recorded", "local"]) -> Settings:

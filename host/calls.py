@@ -20,6 +20,15 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Away:
+    """The call can't go on just now: its server is not there. Nothing of it is in memory."""
+
+
+AWAY = "away"
+"""The step of a refusal that only says that the server is not there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What a call is judged by: its run and ticket, everything grounded so far, and what already ran in this ticket."""
 
@@ -92,12 +101,12 @@ def fill(value: str, provenance: Mapping[str, Fact]) -> Json:
 
 
 def row(
-    context: Context, call_id: str, tool: str, outcome: str, ms: int, at: str, intended: journal.Intended | None
+    run: Run, call_id: str, tool: str, outcome: str, ms: int, at: str, intended: journal.Intended | None
 ) -> dict[str, object]:
     return {
         "call_id": call_id,
-        "ticket_id": context.ticket.id,
-        "run_id": context.run.id,
+        "ticket_id": run.ticket_id,
+        "run_id": run.id,
         "tool": tool,
         "outcome": outcome,
         "ms": ms,

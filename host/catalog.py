@@ -34,6 +34,7 @@ MAX_NAME = 64
 MIN_PRIORITY = 0.8
 _PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
+NOT_CONNECTED = "its server is not connected"
 NEW = "new since its server was first connected"
 
 
@@ -199,8 +200,7 @@ class Catalog:
         if not self._entries[prefix]:
             pins = await self._pins.load_pins(prefix)
             self._entries[prefix] = tuple(
-                Entry(self._tool(prefix, name, pin.definition, "its server is not connected"), pin.definition, pin)
-                for name, pin in pins.items()
+                Entry(self._tool(prefix, name, pin.definition, NOT_CONNECTED), pin.definition, pin) for name, pin in pins.items()
             )
 
     async def _pinned(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from host import journal, policy
-from host.calls import Cleared, Context, refusal
-from host.catalog import Catalog
+from host.calls import AWAY, Cleared, Context, refusal
+from host.catalog import NOT_CONNECTED, Catalog
 from host.checks import invalid_arguments, unreadable_arguments, without_nulls
 from host.config import HostConfig
 from host.grounding import Ungrounded, ground
@@ -77,7 +77,7 @@ class Checkpoint:
             names = ", ".join([t.name for t in self._catalog.tools() if not t.off] + [REPLY])
             return Outcome(OutcomeKind.UNKNOWN_TOOL, f"there is no tool {name!r}. The tools are: {names}", step="known")
         if tool.off:
-            return refusal(f"{name} is off: {tool.off}", "pinned")
+            return refusal(f"{name} is off: {tool.off}", AWAY if tool.off == NOT_CONNECTED else "pinned")
         return tool
 
     async def verdict(

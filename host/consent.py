@@ -61,7 +61,8 @@ class Consent:
     def _covers(self, asked: journal.Asked, closed: journal.Closed, cleared: Cleared, bound: str, needed: Needed) -> bool:
         """Whether an approval is for exactly these arguments and this definition, by as many people as it takes now."""
         exact = (closed.digest if closed.content else asked.digest) == bound and asked.definition == cleared.tool.digest
-        return exact and len(set(closed.users or (closed.user,))) >= needed.people
+        enough = len(set(closed.users or (closed.user,))) >= needed.people
+        return exact and enough and set(asked.roles) <= set(needed.roles)
 
     async def _ask_consent(self, context: Context, call: CallLog, cleared: Cleared, bound: str, needed: Needed) -> Waiting:
         settings = settings_of(self._config, cleared.tool)
@@ -76,7 +77,11 @@ class Consent:
         }
         kind, tool = QuestionKind.CONSENT, cleared.tool
         ask = Ask(kind, call.written.id, tool.server, needed.roles, bound, tool.digest, payload, needed.people)
+        earlier = call.latest(QuestionKind.CONSENT)
         async with self._writing(context.run) as tx:
+            if earlier is not None and earlier[1] is not None and earlier[1].state is QuestionState.ANSWERED:
+                why = "the call or what it needs changed since: people are asked once more"
+                await self._questions.did_not_count(tx, earlier[0].question_id, why)
             await self._questions.ask(tx, context.run, ask)
         return Waiting()
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import anyio
@@ -25,7 +26,22 @@ from host.asks import (
     told_of_edits,
     unanswered,
 )
-from host.calls import Allowed, Cleared, Context, Waiting, after_fault, anew_words, fill, key, log_line, lost_sight, refusal, row
+from host.calls import (
+    AWAY,
+    Allowed,
+    Away,
+    Cleared,
+    Context,
+    Waiting,
+    after_fault,
+    anew_words,
+    fill,
+    key,
+    log_line,
+    lost_sight,
+    refusal,
+    row,
+)
 from host.catalog import Catalog
 from host.checkpoint import Checkpoint
 from host.checks import other_customers
@@ -51,9 +67,11 @@ from host.types import (
     OutboxKind,
     Outcome,
     OutcomeKind,
+    Question,
     QuestionKind,
     QuestionState,
     Run,
+    RunState,
     ServerReply,
     Ticket,
     Tool,
@@ -63,6 +81,8 @@ logger = logging.getLogger(__name__)
 
 
 CANCEL: Mapping[str, Json] = {"action": "cancel"}
+PATIENCE = timedelta(minutes=15)
+"""How long an answer is kept for a server that is not there."""
 LONGEST_PAUSE = 2.0
 """Seconds at most between two rounds of a server that asks nothing and only wants to be called again."""
 
@@ -85,8 +105,11 @@ class Dispatcher:
         self._checkpoint = Checkpoint(store, catalog, config, clock)
         self._consent = Consent(store, questions, config, clock)
 
-    async def dispatch(self, context: Context, call: CallLog) -> Outcome | Waiting:
-        """Bring a call to its outcome, or to the question it waits for. An error of ours in a check becomes an outcome."""
+    async def dispatch(self, context: Context, call: CallLog) -> Outcome | Waiting | Away:
+        """Bring a call to its outcome, or to the question it waits for. An error of ours in a check becomes an outcome.
+
+        `Away`: people answered, and the server is not there just now. Their answer is kept for a while, and nothing is decided.
+        """
         if call.ended is not None:
             return call.ended.outcome
         started = time.monotonic()
@@ -97,6 +120,8 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001  the dispatcher's edge: one bad call never stops the queue (spec H28)
             logger.error("dispatch failed: %s run=%s at %s", type(error).__name__, context.run.id, where(error))
             result = after_fault(call, error)
+        if isinstance(result, Outcome) and result.step == AWAY and self._lately_answered(call):
+            return Away()
         if isinstance(result, Outcome) and result.kind is OutcomeKind.MAY_HAVE_RUN:
             result = await self._consent.looks(context, call, result)
         if isinstance(result, Outcome):
@@ -105,9 +130,29 @@ class Dispatcher:
             await self._end(context, call, result, round((time.monotonic() - started) * 1000))
         return result
 
+    def _lately_answered(self, call: CallLog) -> bool:
+        return call.answered_at is not None and self._clock.now() - call.answered_at < PATIENCE
+
     async def refuse(self, context: Context, call: CallLog, outcome: Outcome) -> None:
         """End a call that the loop's limits forbid, before any check (spec H14)."""
         await self._end(context, call, outcome, 0)
+
+    async def leave(self, tx: Tx, run: Run, call: CallLog, intended: journal.Intended) -> None:
+        """Give a begun call up in the caller's transaction: its run ended by an error of ours."""
+        self._open.drop(call.written.id)
+        kind = OutcomeKind.MAY_HAVE_RUN if intended.effect == "effect" else OutcomeKind.FAILED
+        outcome = Outcome(kind, "an error of the program ended the run before the answer was written down", step="run")
+        now = self._clock.now()
+        ended = journal.Ended(
+            call_id=call.written.id,
+            tool=intended.tool,
+            server=intended.server,
+            arguments=intended.arguments,
+            outcome=outcome,
+            allowed_by=intended.allowed_by,
+        )
+        await journal.append(tx, run.ticket_id, run.id, now, ended)
+        await journal_rows.log_call(tx, row(run, ended.call_id, ended.tool, kind.value, 0, iso(now), intended))
 
     async def judge(self, context: Context, name: str, arguments: Mapping[str, Json]) -> Cleared | Outcome:
         """What the checkpoint says of a call, short of asking people; nothing is sent. For arguments that a person edits."""
@@ -145,7 +190,7 @@ class Dispatcher:
                 return refusal(f"what ran meanwhile made the policy stricter ({verdict.why})", "policy")
             await journal.append(tx, context.ticket.id, context.run.id, now, intended)
             if tool.effect == "effect":
-                await journal_rows.log_call(tx, row(context, id_, tool.name, journal_rows.BEGUN, 0, iso(now), intended))
+                await journal_rows.log_call(tx, row(context.run, id_, tool.name, journal_rows.BEGUN, 0, iso(now), intended))
         call.intended = intended
         return await self._send(context, call, intended, cleared.tool)
 
@@ -349,15 +394,21 @@ class Dispatcher:
         roles = self._config.servers[tool.server].input_roles
         ask = replace(ask_input(call, intended, tool, roles, requests[0], opened.rounds), resumable=False)
         async with self._store.write() as tx:  # no worker's write: the call is this process's, whoever leased the run since
-            if (await tickets.run(tx, context.run.id)).cancelled:
+            run = await tickets.run(tx, context.run.id)
+            if run.cancelled or run.state is RunState.DONE:
                 opened.unanswered = unanswered(QuestionState.CANCELLED, "the run was stopped")
                 return CANCEL
             question = await self._questions.ask(tx, opened.run, ask)
             for asked, closed in call.inputs_answered() if opened.rounds == 1 else ():  # to an earlier sending, which is lost
-                if closed.state is QuestionState.ANSWERED:
+                if closed.state is QuestionState.ANSWERED and not asked.resumable:
                     await self._questions.did_not_count(tx, asked.question_id, anew_words(tool))
         opened.ask()
-        ended = await self._questions.ended(question.id)
+        try:
+            ended = await self._questions.ended(question.id)
+        except anyio.get_cancelled_exc_class():
+            if not self._open.closing:  # else the program stops, and the next one finds out what became of the call
+                await self._taken_back(question)
+            raise
         if ended.state is not QuestionState.ANSWERED or ended.answer is None:
             opened.unanswered = unanswered(ended.state, ended.note)
             return CANCEL
@@ -366,6 +417,12 @@ class Dispatcher:
             opened.unanswered = refused
             return CANCEL
         return elicited(ended.payload, ended.answer.action, ended.answer.content)
+
+    async def _taken_back(self, question: Question) -> None:
+        """Its server no longer waits for this: nobody may answer into the void."""
+        with anyio.CancelScope(shield=True):
+            async with self._store.write() as tx:
+                await self._questions.take_back(tx, question, "the server took its question back")
 
     async def _resume(self, context: Context, call: CallLog, intended: journal.Intended) -> Outcome | Waiting:
         """A call whose intent is written: answer the server's question, or find out what became of it."""
@@ -426,6 +483,10 @@ class Dispatcher:
             return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; looking for it failed: {item.why}", step="run")
         if item is not None and item.get(how.state_field) in how.settled:
             return Outcome(OutcomeKind.RESULT, "found by reading back", text=dumps(item), data=item)
+        if (
+            call.latest(QuestionKind.MAY_HAVE_RUN) is not None
+        ):  # people were asked: nothing is sent any more
+            return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; it was not found there", step="run")
         if not self._config.servers[tool.server].durable and not self._same_process(intended, tool):
             words = f"{why}; {tool.server} was started again since and may not remember, so it was not sent again"
             return Outcome(OutcomeKind.MAY_HAVE_RUN, words, step="run")
@@ -456,7 +517,7 @@ class Dispatcher:
             return Waiting()
         if isinstance(reply, NeedsInput):
             return await self._ask_input(context, call, intended, tool, reply, anew_words(tool))
-        return self._outcome(context.ticket, tool, reply)
+        return as_answered(self._outcome(context.ticket, tool, reply), call.unanswered)
 
     async def _look_for(
         self, context: Context, intended: journal.Intended, tool: Tool, how: ReadBack
@@ -499,7 +560,7 @@ class Dispatcher:
             await journal.append(tx, context.ticket.id, context.run.id, now, ended)
             if ended.tool != REPLY:
                 kind = outcome.kind.value
-                await journal_rows.log_call(tx, row(context, ended.call_id, ended.tool, kind, ms, iso(now), call.intended))
+                await journal_rows.log_call(tx, row(context.run, ended.call_id, ended.tool, kind, ms, iso(now), call.intended))
             if call.latest(QuestionKind.MAY_HAVE_RUN) is not None:  # found out meanwhile, or answered
                 await self._questions.cancel(tx, context.run.id, "it was found out", QuestionState.SUPERSEDED)
             await self._questions.cancel(tx, context.run.id, "the call that this belongs to has ended")  # others of its round

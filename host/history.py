@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from host import journal
 from host.prompt import READ_RESOURCE, REPLY
@@ -32,6 +33,7 @@ class CallLog:
     inputs: list[journal.InputNeeded] = field(default_factory=list)
     sent_rounds: set[int] = field(default_factory=set)
     ended: journal.Ended | None = None
+    answered_at: datetime | None = None  # when people answered last
     #: What became of a question of an older server that nobody answered, while its call is in this process's hands.
     unanswered: Outcome | None = None
 
@@ -140,6 +142,8 @@ def _apply(log: RunLog, calls: dict[str, CallLog], noted: journal.Noted) -> None
         case entry:
             if entry.call_id in calls:
                 _apply_to_call(calls[entry.call_id], entry)
+                if isinstance(entry, journal.Closed) and entry.state is QuestionState.ANSWERED:
+                    calls[entry.call_id].answered_at = noted.at
 
 
 CallEntry = (

@@ -16,7 +16,8 @@ from datetime import timedelta
 import anyio
 
 from host import grounding, history, journal, prompt, review
-from host.calls import Cleared, Context, Waiting
+from host.asks import edits_of
+from host.calls import Away, Cleared, Context, Waiting
 from host.catalog import Catalog
 from host.checks import plain, unreadable_arguments
 from host.config import HostConfig, Limits, Templates
@@ -54,7 +55,7 @@ from models.port import Model, ModelInfo, Reply, Request, Sampling, ToolSpec
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN = timedelta(seconds=5)
-"""How long a run is put off while its model is being made ready."""
+"""How long a run is put off while its model is being made ready, or the server that people answered is not there."""
 
 MAX_NAME = 200  # characters of a tool's name as a model may write it
 
@@ -92,7 +93,7 @@ Step = Begin | CallModel | RunCalls | Review | Stop
 def next_step(log: RunLog, limits: Limits, cancelled: bool) -> Step:
     """What a run does next; a function of what happened and nothing else."""
     if log.started is None:
-        return Begin()
+        return STOPPED if cancelled else Begin()
     turn = log.turns[-1] if log.turns else None
     if turn is not None and any(call.ended is None for call in turn.calls):
         return RunCalls(turn)
@@ -189,7 +190,13 @@ def _same(one: CallLog, other: CallLog) -> bool:
 
 
 def _spelt(arguments: Mapping[str, Json]) -> str:
-    return re.sub(r"[^\w{}\[\],:]", "", dumps({k: v for k, v in arguments.items() if v is not None})).casefold()
+    given = {key: _whole(value) for key, value in arguments.items() if value is not None}
+    return re.sub(r"(?<!\d)\.|\.(?!\d)|(?<=\w)-|-(?!\d)|[^\w{}\[\],:.-]", "", dumps(given)).casefold()
+
+
+def _whole(value: Json) -> Json:
+    """10.0 is 10, as JSON has it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Loop:
@@ -220,6 +227,8 @@ class Loop:
             logs = history.runs(entries)
             log = next((one for one in logs if one.run_id == run.id), RunLog(run.id))
             if log.stopped is not None:
+                async with self._store.write() as tx:
+                    await tickets.finish(tx, run.id, log.stopped.reason)
                 return
             match next_step(log, self._config.limits, cancelled):
                 case Begin():
@@ -342,10 +351,24 @@ class Loop:
             if refused is not None:
                 await self._dispatcher.refuse(context, call, refused)
                 continue
-            if isinstance(await self._dispatcher.dispatch(context, call), Waiting):
-                async with self._store.write() as tx:
-                    return await tickets.wait(tx, run.id)
+            match await self._dispatcher.dispatch(context, call):
+                case Waiting():
+                    async with self._store.write() as tx:
+                        return await tickets.wait(tx, run.id)
+                case Away():
+                    async with self._writing(run) as tx:
+                        await tickets.put_off(tx, run.id, self._clock.now() + LOOK_AGAIN)
+                    return True
+                case Outcome():
+                    pass
         return False
+
+    async def leave_calls(self, tx: Tx, run: Run) -> None:
+        """A run ends by an error of ours: what it began may have run, and is said so in the log (spec H13)."""
+        log = history.fold(await journal.entries(tx, run.ticket_id), run.id)
+        for call in log.calls:
+            if call.intended is not None and call.ended is None:
+                await self._dispatcher.leave(tx, run, call, call.intended)
 
     async def judge_edits(self, question: Question, edits: Mapping[str, Json]) -> Cleared | Outcome:
         """What the checkpoint says of a call whose arguments a person changed, before that counts as approved (spec H21)."""
@@ -357,7 +380,7 @@ class Loop:
         if call is None:
             return Outcome(OutcomeKind.FAILED, "the call that this is about is gone")
         context = Context(run, ticket, facts(ticket, history.records(logs), self._config), history.records(logs))
-        return await self._dispatcher.judge(context, call.written.name, {**call.written.arguments, **edits})
+        return await self._dispatcher.judge(context, call.written.name, {**call.written.arguments, **edits_of(call), **edits})
 
     # --- the draft --------------------------------------------------------------------------------------------------
 
@@ -397,7 +420,8 @@ class Loop:
             await journal.append(tx, run.ticket_id, run.id, self._clock.now(), stopped)
             await tickets.finish(tx, run.id, stop.reason)
             await self._questions.cancel(tx, run.id, "the run ended")
-            await tickets.set_ticket_state(tx, run.ticket_id, TicketState.WAITING_FOR_US)
+            untouched = log.started is None and all(one.run_id == run.id for one in logs)
+            await tickets.set_ticket_state(tx, run.ticket_id, TicketState.NEW if untouched else TicketState.WAITING_FOR_US)
             if draft is not None and stop.reason is not StopReason.CANCELLED:
                 flags = draft.flags if draft.final else self.flags(ticket, logs, draft.text)  # more may have run since
                 await self._ask_sign_off(tx, run, ticket, draft.model_copy(update={"flags": flags}), stop)

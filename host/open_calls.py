@@ -30,6 +30,7 @@ class OpenCall:
         self.run, self.rounds = run, 0
         self.unanswered: Outcome | None = None
         self.reply: ServerReply | ServerError | None = None
+        self.scope = anyio.CancelScope()
         self._asked = False
         self._news = anyio.Event()
 
@@ -57,6 +58,7 @@ class OpenCalls:
     def __init__(self) -> None:
         self._tasks = anyio.create_task_group()
         self._open: dict[str, OpenCall] = {}
+        self.closing = False
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -65,6 +67,7 @@ class OpenCalls:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self.closing = True
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(kind, error, trace)
 
@@ -83,9 +86,16 @@ class OpenCalls:
     def forget(self, call_id: str) -> None:
         self._open.pop(call_id, None)
 
+    def drop(self, call_id: str) -> None:
+        """End a call that nobody waits for any more."""
+        call = self._open.pop(call_id, None)
+        if call is not None:
+            call.scope.cancel()
+
     async def _run(self, call: OpenCall, send: Callable[[OpenCall], Awaitable[ServerReply]]) -> None:
         try:
-            call.end(await send(call))
+            with call.scope:
+                call.end(await send(call))
         except ServerError as error:
             call.end(error)
         except Exception as error:  # noqa: BLE001  the dispatcher's edge, in the call's own task: it may have run

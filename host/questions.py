@@ -220,16 +220,27 @@ class Questions:
         await self._close(tx, question, QuestionState.UNDELIVERABLE, note=f"its card could not be posted: {why}")
         self._changed.ring()
 
+    async def take_back(self, tx: Tx, question: Question, note: str) -> None:
+        """An open question that whoever asked it no longer wants answered, in the caller's transaction."""
+        await self._close(tx, question, QuestionState.CANCELLED, note=note)
+        self._changed.ring()
+
     async def did_not_count(self, tx: Tx, question_id: str, note: str) -> None:
-        """An answer that was taken, and that the server could not use: the question is asked anew (spec H15)."""
+        """An answer that was taken, and that does not cover what is to be done, or that the server could not use: people are
+        asked anew (spec H15, H18). What was said stays in the entry."""
         question = await rows.get(tx, question_id)
+        answer, by = question.answer, question.answered_by
         await rows.supersede(tx, question_id, note)
         entry = journal.Closed(
             question_id=question_id,
             question_kind=question.kind,
             call_id=question.call_id,
             state=QuestionState.SUPERSEDED,
+            by=by.subject if by else "",
+            user=by.user if by else "",
+            action=answer.action if answer else None,
             reason=note,
+            content=answer.content if answer else {},
         )
         await journal.append(tx, question.ticket_id, question.run_id, self._clock.now(), entry)
         await self._redraw(tx, question)

@@ -16,7 +16,7 @@ from host.changes import ask_about_changes
 from host.config import HostConfig
 from host.errors import StaleLease, where
 from host.lease import LEASE
-from host.loop import Loop
+from host.loop import LOOK_AGAIN, Loop
 from host.port import Clock
 from host.questions import Questions
 from host.records import close_days
@@ -156,17 +156,21 @@ class Queue:
         """
         await self._take_over_changes()
         async with self._store.write() as tx:
-            seconds, alone = LEASE.total_seconds(), self._store.single_process
-            run = await tickets.lease(tx, self._owner, self._clock.now(), seconds, alone=alone)
+            seconds, alone, now = LEASE.total_seconds(), self._store.single_process, self._clock.now()
+            if await tickets.dropped(tx, self._owner, tuple(self._working), now + LOOK_AGAIN):
+                logger.error("a run was held by nobody; it is taken up again")
+            run = await tickets.lease(tx, self._owner, now, seconds, alone=alone)
+            scope = anyio.CancelScope()
+            if run is not None:
+                self._working[run.id] = scope
         if run is None:
             return False
-        await self._advance(run)
+        await self._advance(run, scope)
         return True
 
-    async def _advance(self, run: Run) -> None:
+    async def _advance(self, run: Run, scope: anyio.CancelScope) -> None:
         try:
-            with anyio.CancelScope() as scope:
-                self._working[run.id] = scope
+            with scope:
                 await self._loop.advance(run)
             if scope.cancelled_caught:
                 await self._loop.advance(run)  # ends it in order: what was begun is found out, nothing new starts
@@ -177,7 +181,8 @@ class Queue:
             logger.error("run failed: %s run=%s at %s", type(error).__name__, run.id, where(error))
             await self._fail(run, error)
         finally:
-            self._working.pop(run.id, None)
+            if self._working.get(run.id) is scope:  # it may have been answered, and leased once more, meanwhile
+                del self._working[run.id]
             self._changed.ring()
 
     async def _redraw_progress(self, run: Run) -> None:
@@ -194,6 +199,7 @@ class Queue:
                 await tickets.guard(tx, run, now + LEASE)
             except StaleLease:
                 return
+            await self._loop.leave_calls(tx, run)
             await journal.append(tx, run.ticket_id, run.id, now, journal.Stopped(reason=StopReason.FAILED, words=words))
             await tickets.finish(tx, run.id, StopReason.FAILED)
             await self._questions.cancel(tx, run.id, "the run failed")

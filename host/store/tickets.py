@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -184,7 +184,15 @@ async def put_off(tx: Tx, run_id: str, until: datetime) -> None:
 
 
 async def _set(tx: Tx, run_id: str, state: RunState) -> None:
-    await tx.execute(update(runs).where(runs.c.id == run_id).values(state=state.value, owner=None, leased_until=None))
+    live = and_(runs.c.id == run_id, runs.c.state != RunState.DONE.value)  # what is over stays over
+    await tx.execute(update(runs).where(live).values(state=state.value, owner=None, leased_until=None))
+
+
+async def dropped(tx: Tx, owner: str, held: Collection[str], until: datetime) -> int:
+    """What this worker's process holds by its rows and not in fact: an error came between. Ready again at `until`."""
+    lost = and_(runs.c.state == RunState.WORKING.value, runs.c.owner == owner, runs.c.id.not_in(held))
+    back = {"state": RunState.READY.value, "owner": None, "leased_until": iso(until)}
+    return (await tx.execute(update(runs).where(lost).values(back))).rowcount
 
 
 async def finish(tx: Tx, run_id: str, reason: StopReason) -> None:

@@ -11,7 +11,7 @@ from host import history, journal
 from host.asks import edits_of
 from host.config import Limits
 from host.history import RunLog
-from host.loop import Begin, CallModel, Review, RunCalls, Step, Stop, next_step, over_limit
+from host.loop import STOPPED, Begin, CallModel, Review, RunCalls, Step, Stop, next_step, over_limit
 from host.types import Flag, Outcome, OutcomeKind, QuestionKind, QuestionState, StopReason
 
 LIMITS = Limits()
@@ -64,9 +64,9 @@ LOOK = ("shop.find_orders", {"query": "kettle"})
 DRAFT = ("desk.reply", {"text": "Hello."})
 
 
-def test_a_run_begins_before_anything_else_even_when_it_was_stopped() -> None:
+def test_a_run_begins_before_anything_else_and_not_at_all_when_it_was_stopped() -> None:
     assert step() == Begin()
-    assert step(cancelled=True) == Begin()
+    assert step(cancelled=True) == STOPPED
 
 
 def test_after_the_beginning_the_model_is_asked() -> None:

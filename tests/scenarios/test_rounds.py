@@ -295,7 +295,7 @@ async def test_an_older_server_that_takes_its_question_back_lets_its_run_go_on(o
         assert ((await office.call(ticket)).outcome.value, (await office.call(ticket)).text) == ("result", "withdrawn")
         late = await office.answer(old, office.lead, YES)
         assert isinstance(late, NotTaken)
-        assert "the server ended the call before it was answered" in late.words
+        assert "the server took its question back" in late.words
         assert [entry for entry in office.wire() if "answer" in entry] == []
 
 
