@@ -52,7 +52,9 @@ class Consent:
             case QuestionState.ANSWERED | QuestionState.SUPERSEDED:
                 return await self._ask_consent(context, call, cleared, bound, needed)
             case QuestionState.EXPIRED:
-                return Outcome(OutcomeKind.EXPIRED, "nobody answered in time", step="person")
+                done = sum(1 for approved in call.approved if approved.question_id == question.question_id)
+                words = f"{done} of {question.needed} approved it, and nobody else answered in time"
+                return Outcome(OutcomeKind.EXPIRED, words if done else "nobody answered in time", step="person")
             case QuestionState.UNDELIVERABLE:
                 return Outcome(OutcomeKind.UNDELIVERABLE, "the question did not reach anybody", step="person")
             case QuestionState.CANCELLED | QuestionState.OPEN:

@@ -177,6 +177,7 @@ class Dispatcher:
         if cleared.tool.name == REPLY:
             return Outcome(OutcomeKind.RESULT, text=str(cleared.arguments["text"]))
         if cleared.tool.name == READ_RESOURCE:
+            call.allowed_by = allowed.by
             return await self._read_resource(str(cleared.arguments["uri"]))
         intended = self._intended(context, call, cleared, allowed)
         now = self._clock.now()
@@ -478,14 +479,14 @@ class Dispatcher:
     async def _read_back(
         self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool, how: ReadBack, why: str
     ) -> Outcome | Waiting:
+        started = time.monotonic()
         item = await self._look_for(context, intended, tool, how)
+        await self._noted(context, intended, tool, how, item, round((time.monotonic() - started) * 1000))
         if isinstance(item, Outcome):
             return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; looking for it failed: {item.why}", step="run")
         if item is not None and item.get(how.state_field) in how.settled:
             return Outcome(OutcomeKind.RESULT, "found by reading back", text=dumps(item), data=item)
-        if (
-            call.latest(QuestionKind.MAY_HAVE_RUN) is not None
-        ):  # people were asked: nothing is sent any more
+        if call.latest(QuestionKind.MAY_HAVE_RUN) is not None:  # people were asked: nothing is sent any more
             return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; it was not found there", step="run")
         if not self._config.servers[tool.server].durable and not self._same_process(intended, tool):
             words = f"{why}; {tool.server} was started again since and may not remember, so it was not sent again"
@@ -496,6 +497,29 @@ class Dispatcher:
         if item is not None:
             return replace(refused, why=f"{refused.why}; at {tool.server} it is {item.get(how.state_field)}")
         return Outcome(OutcomeKind.MAY_HAVE_RUN, f"{why}; it was not found there and not sent again ({refused.why})", step="run")
+
+    async def _noted(
+        self,
+        context: Context,
+        intended: journal.Intended,
+        tool: Tool,
+        how: ReadBack,
+        item: Mapping[str, Json] | Outcome | None,
+        ms: int,
+    ) -> None:
+        """A look is a call too: in the journal, and one line in the log (spec H16, H31)."""
+        name = f"{tool.server}.{how.tool}"
+        arguments = {key: fill(value, intended.provenance) for key, value in how.arguments.items()}
+        match item:
+            case Outcome():
+                found = f"it could not be looked: {item.why}"
+            case None:
+                found = "it is not there"
+            case _:
+                found = f"it is there, {item.get(how.state_field)}"
+        await self._write(context, journal.LookedBack(call_id=intended.call_id, tool=name, arguments=arguments, found=found))
+        keys, ok = ",".join(sorted(arguments)), not isinstance(item, Outcome)
+        logger.info("tool_call name=%s arg_keys=[%s] ok=%s ms=%d note=read_back run=%s", name, keys, ok, ms, context.run.id)
 
     def _same_process(self, intended: journal.Intended, tool: Tool) -> bool:
         """Whether the server's process that gave the arguments is the one that runs now (spec H13)."""
@@ -552,7 +576,7 @@ class Dispatcher:
             arguments=call.intended.arguments if call.intended else call.written.arguments,
             outcome=outcome,
             ms=ms,
-            allowed_by=call.intended.allowed_by if call.intended else "",
+            allowed_by=call.intended.allowed_by if call.intended else call.allowed_by,
             process=call.intended.generation if call.intended else 0,
         )
         now = self._clock.now()

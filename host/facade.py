@@ -134,7 +134,7 @@ class Host:
         return Said(bool(stopped), f"Stopped {stopped} run(s)." if stopped else "Nothing is running.")
 
     async def freeze(self, server: str, actor: Actor) -> Said:
-        return await self._set_frozen(server, actor, actor.name)
+        return await self._set_frozen(server, actor, actor.name or actor.user)
 
     async def unfreeze(self, server: str, actor: Actor) -> Said:
         return await self._set_frozen(server, actor, "")
@@ -146,6 +146,8 @@ class Host:
             return Said(False, f"There is no server {server!r}. The servers are: {', '.join(self._config.servers)}.")
         async with self._store.write() as tx:
             await servers.freeze(tx, server, by)
+            entry = journal.Freeze(server=server, by=actor.subject, frozen=bool(by))
+            await journal.append(tx, journal.HOUSE, "", self._clock.now(), entry)
         return Said(True, f"{server} is frozen: no call reaches it." if by else f"{server} is in use again.")
 
     # --- questions --------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ class CallLog:
     inputs: list[journal.InputNeeded] = field(default_factory=list)
     sent_rounds: set[int] = field(default_factory=set)
     ended: journal.Ended | None = None
+    allowed_by: str = ""  # where no intent says it
     answered_at: datetime | None = None  # when people answered last
     #: What became of a question of an older server that nobody answered, while its call is in this process's hands.
     unanswered: Outcome | None = None
@@ -137,7 +138,15 @@ def _apply(log: RunLog, calls: dict[str, CallLog], noted: journal.Noted) -> None
             log.turns[-1].drafted = drafted
         case journal.Stopped() as stopped:
             log.stopped = stopped
-        case journal.Taken() | journal.Delivered() | journal.DayClosed() | journal.Erased() | journal.Reminded():
+        case (
+            journal.Taken()
+            | journal.Delivered()
+            | journal.Freeze()
+            | journal.DayClosed()
+            | journal.Erased()
+            | journal.Reminded()
+            | journal.LookedBack()
+        ):
             pass
         case entry:
             if entry.call_id in calls:

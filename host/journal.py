@@ -51,6 +51,7 @@ class Started(Entry):
     tools: tuple[ToolSeen, ...]
     prompt_digest: str
     hint: str = ""
+    today: str = ""  # the day that the prompt names
     #: What the prompt holds, so that it never changes inside a run (spec H24).
     specs: tuple[ToolSpec, ...] = ()
     attached: tuple[Attached, ...] = ()
@@ -186,6 +187,16 @@ class RoundSent(Entry):
     round: int
 
 
+class LookedBack(Entry):
+    """The host looked whether a call ran (spec H13): with what, and what it found, in words."""
+
+    kind: Literal["looked_back"] = "looked_back"
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Json]
+    found: str
+
+
 class Ended(Entry):
     """A call has its outcome."""
 
@@ -225,6 +236,15 @@ class Delivered(Entry):
     why: str = ""
 
 
+class Freeze(Entry):
+    """The house's own chain: somebody froze a server, or let it be used again (spec H28)."""
+
+    kind: Literal["freeze"] = "freeze"
+    server: str
+    by: str
+    frozen: bool
+
+
 class DayClosed(Entry):
     """The house's own chain: a hash over the heads of all chains at the turn of a day (spec H31)."""
 
@@ -253,10 +273,12 @@ AnyEntry = Annotated[
     | Intended
     | InputNeeded
     | RoundSent
+    | LookedBack
     | Ended
     | Drafted
     | Stopped
     | Delivered
+    | Freeze
     | DayClosed
     | Erased,
     Field(discriminator="kind"),

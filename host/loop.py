@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, date, timedelta
+from zoneinfo import ZoneInfo
 
 import anyio
 
@@ -22,7 +23,7 @@ from host.catalog import Catalog
 from host.checks import plain, unreadable_arguments
 from host.config import HostConfig, Limits, Templates
 from host.dispatch import Dispatcher
-from host.errors import HostError
+from host.errors import HostError, Unavailable
 from host.history import CallLog, RunLog, TurnLog
 from host.known import facts
 from host.lease import writing
@@ -256,6 +257,7 @@ class Loop:
             tools=seen,
             prompt_digest=prefix_digest(stable, prompt.tool_specs(tools)),
             hint=run.hint,
+            today=self._today().isoformat(),
             specs=prompt.tool_specs(tools),
             attached=attached,
             added=await self._added(run),
@@ -265,11 +267,20 @@ class Loop:
             await tickets.set_ticket_state(tx, run.ticket_id, TicketState.WORKING)
             await self._redraw(tx, run)
 
+    def _today(self) -> date:
+        """The day that a prompt names, where people work; it stays the same inside a run (spec H24)."""
+        zone = ZoneInfo(self._config.hours.zone) if self._config.hours else UTC
+        return self._config.prompt.today or self._clock.now().astimezone(zone).date()
+
     async def _added(self, run: Run) -> tuple[Attached, ...]:
         """What a person added for this ticket (spec H23). One that can't be read any more stands there as a word about it."""
         found: list[Attached] = []
+        async with self._store.read() as tx:
+            frozen = await servers.frozen(tx)
         for uri in run.resources:
             try:
+                if (server := self._catalog.server_of(uri)) in frozen:
+                    raise Unavailable(f"{server} is frozen by {frozen[server]}")
                 found += await self._catalog.read_listed((uri,))
             except HostError as error:
                 found.append(Attached(uri=uri, server="desk", text=f"(it could not be read: {error})"))
@@ -319,7 +330,7 @@ class Loop:
             attached,
             ticket,
             turns,
-            self._config.prompt.today or self._clock.now().date(),
+            date.fromisoformat(log.started.today) if log.started and log.started.today else self._today(),
             language=ticket.language or "",
             max_chars=self._config.limits.result_max_chars,
             added=added,

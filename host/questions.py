@@ -369,7 +369,7 @@ def released_by_others(question: Question) -> tuple[str, ...]:
 
 
 _DONE_WORDS: Mapping[Action, str] = {
-    "approve": "Approved: the call runs now",
+    "approve": "Approved: it is looked at once more, and then runs",
     "decline": "Declined: nothing runs, and the model is told why",
     "accept": "Your answer goes to the server",
     "cancel": "Cancelled: the server is told",

@@ -81,3 +81,33 @@ async def test_what_an_earlier_process_of_the_server_gave_is_not_sent_again_wher
 async def intended(office: Any) -> bool:
     kinds: list[str] = await office.kinds("T-0004")
     return kinds.count("intended") == 2
+
+
+@pytest.mark.parametrize("said", ["it_did_not_run", "nothing"])
+async def test_once_people_were_asked_nothing_is_sent_again_also_where_looking_has_become_possible(
+    open_office: Any, said: Any
+) -> None:
+    """The look in the shop's book fails while it is frozen; when it is let go again, a person's word stands and no refund is made."""
+    async with open_office() as office:
+        await office.work("T-0004")
+        shop = office.server_process("servers.shop")
+        shop.suspend()
+        await office.answer(await office.open("T-0004"), office.staff, Answer("approve"))
+        async with anyio.create_task_group() as group:
+            group.start_soon(office.settle)
+            await office.until(lambda: intended(office))
+            await office.host.freeze("shop", office.admin)
+            shop.kill()
+        question = await office.open("T-0004", QuestionKind.MAY_HAVE_RUN)
+        await office.host.unfreeze("shop", office.admin)
+        if said == "nothing":
+            office.clock.move(hours=25)
+            await office.host_expires()
+        else:
+            await office.answer(question, office.staff, Answer(said))
+        await office.settle()
+        assert office.refunds() == []
+        expected = "may_have_run" if said == "nothing" else "failed"
+        assert (await office.outcomes("T-0004"))[-1] == ("shop.issue_refund", expected)
+        looks = [noted.entry.found for noted in await office.entries("T-0004") if noted.entry.kind == "looked_back"]
+        assert looks[-1] == "it is not there"
