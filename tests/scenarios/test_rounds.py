@@ -322,8 +322,10 @@ async def ended(office: Any, ticket: str, question: Any = None) -> bool:
     return bool(newest.id != question.id)
 
 
-async def test_the_other_questions_of_a_round_end_with_one_that_reached_nobody(open_rounds: Opening) -> None:
-    async with open_rounds() as office:
+async def test_the_other_questions_of_a_round_end_with_one_that_reached_nobody(open_rounds: Opening, script: Any) -> None:
+    """At once, while the run goes on with its next call."""
+    two = script.batch(script.call("rounds.three"), script.call("rounds.form"))
+    async with open_rounds(script=script.turns(two, script.reply("Thank you for writing."))) as office:
         refused: list[str] = []
 
         def the_first(item: OutboxItem) -> bool:
@@ -331,12 +333,14 @@ async def test_the_other_questions_of_a_round_end_with_one_that_reached_nobody(o
             return item.key in refused
 
         office.desk.refused = the_first
-        ticket = await office.tries(9001, "three")
-        assert (await office.call(ticket)).outcome.value == "undeliverable"
+        await office.work("T-0004")
+        record = await office.call("T-0004")
+        assert (record.name, record.outcome.value) == ("rounds.three", "undeliverable")
+        assert [call["name"] for call in office.wire()] == ["three", "form"]
+        assert list(await asked(office, "T-0004")) == ["Sure?"], "nobody is asked for an answer that is never sent"
+        (question,) = (await asked(office, "T-0004")).values()
+        await answered(office, question)
         assert "reached nobody" in office.told()
-        assert len(office.wire()) == 1
-        states = {q.state.value for q in await office.questions(ticket) if q.kind is QuestionKind.INPUT_REQUEST}
-        assert states == {"undeliverable", "cancelled"}, "nobody is asked for an answer that is never sent"
 
 
 @pytest.mark.parametrize(("effect", "outcome"), [("effect", "may_have_run"), ("read", "asked again")])
