@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from host.grounding import clean
+from host.spans import Spans
 from host.types import Json
 
 _SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "us$": "USD", "¥": "JPY", "zł": "PLN"}
@@ -22,14 +23,16 @@ _NAMES = {
 }  # fmt: skip
 _CURRENCY = r"(?:us\$|[€$£¥]|zł|\b(?:" + "|".join(sorted({*_NAMES, *(code.lower() for code in _CODES)}, key=len)[::-1]) + r")\b)"
 # Digits with separators: groups of three, then at most one decimal part ("75,-" is Dutch for 75). Dashes are plain by now.
-_DIGITS = r"(?:\d{1,3}(?:[.,' ]\d{3})+(?!\d)|\d+)(?:[.,](?:\d+|-+))?"
+# More than six groups are no amount, and a text of nothing else would be read once for each of them.
+_GROUPED = r"\d{1,3}(?:[.,' ]\d{3}){1,6}"
+_DIGITS = rf"(?:{_GROUPED}(?!\d)|\d+)(?:[.,](?:\d+|-+))?"
 _MONEY = re.compile(
     rf"(?<![\w.,])(?:(?P<before>{_CURRENCY})\s*(?P<first>{_DIGITS})(?!\d)|(?P<second>{_DIGITS})\s*(?P<after>{_CURRENCY}))",
     re.IGNORECASE,
 )
 # Two decimals without a currency, unless it is a measure, a time, a date or part of a longer number.
 _NOT_MONEY = r"(?![\w/:%]|[.,]\d|-\d|\s*(?:l|kg|g|cm|mm|m|ml|km|litres?|liters?|liter|uhr|uur|h|am|pm|x|%|percent|prozent)\b)"
-_BARE = re.compile(rf"(?<![\w.,/:+-])(?:\d{{1,3}}(?:[.,' ]\d{{3}})+|\d+)[.,]\d{{2}}{_NOT_MONEY}", re.IGNORECASE)
+_BARE = re.compile(rf"(?<![\w.,/:+-])(?:{_GROUPED}|\d+)[.,]\d{{2}}{_NOT_MONEY}", re.IGNORECASE)
 _WORD_NUMBERS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|"
     "thousand|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig|hundert|"
@@ -97,10 +100,8 @@ def find_amounts(text: str, *, bare: bool = True) -> tuple[Seen, ...]:
     ]
     seen += [Seen(None, m.start(), m.end()) for m in _IN_WORDS.finditer(text)]
     if bare:
-        taken = [(s.start, s.end) for s in seen]
-        for m in _BARE.finditer(text):
-            if not any(start < m.end() and m.start() < end for start, end in taken):
-                seen.append(Seen(Amount(_value(m[0])), m.start(), m.end()))
+        taken = Spans((s.start, s.end) for s in seen)
+        seen += [Seen(Amount(_value(m[0])), m.start(), m.end()) for m in _BARE.finditer(text) if not taken.touch(m.span())]
     return tuple(sorted(seen, key=lambda s: s.start))
 
 
@@ -204,5 +205,10 @@ def amounts_in_text(text: str, currency: str, *, whole: bool = False) -> frozens
     folded = plain(text)
     if whole and re.fullmatch(_DIGITS, folded.strip()):
         return frozenset({Amount(_value(folded.strip()), currency)})
+    return amounts_in_plain(folded, currency)
+
+
+def amounts_in_plain(folded: str, currency: str) -> frozenset[Amount]:
+    """The same for a text that `plain` has read already."""
     found = (s.amount for s in find_amounts(folded) if s.amount)
     return frozenset(a if a.currency else Amount(a.value, currency) for a in found)

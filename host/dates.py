@@ -6,10 +6,11 @@ Refuses to know what they are promised for. What can't be pinned to a calendar d
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from host.spans import Spans
 from host.types import Json
 
 _MONTHS: dict[str, int] = {}
@@ -144,20 +145,17 @@ def _bounds(match: re.Match[str]) -> tuple[Bound, ...]:
     return tuple(Bound(n, unit) for n in counts)
 
 
+def _free(pattern: re.Pattern[str], text: str, found: Iterable[Term]) -> list[re.Match[str]]:
+    taken = Spans((term.start, term.end) for term in found)
+    return [match for match in pattern.finditer(text) if not taken.touch(match.span())]
+
+
 def find_terms(text: str) -> tuple[Term, ...]:
     """All terms in `text` (as `amounts.plain` gives it), in order, none inside another."""
-    found: list[Term] = []
-
-    def free(match: re.Match[str]) -> bool:
-        return not any(t.start < match.end() and match.start() < t.end for t in found)
-
-    for m in _DATE.finditer(text):
-        day = _day(m)
-        if day is not None:
-            found.append(Term(m[0].strip(), m.start(), m.end(), day=day))
-    found.extend(Term(m[0], m.start(), m.end(), bounds=_bounds(m)) for m in _PERIOD.finditer(text) if free(m))
-    found.extend(Term(m[0], m.start(), m.end(), share=m[1].replace(",", ".")) for m in _SHARE.finditer(text) if free(m))
-    found.extend(Term(m[0], m.start(), m.end(), word=m[0].lower()) for m in _RELATIVE.finditer(text) if free(m))
+    found = [Term(m[0].strip(), m.start(), m.end(), day=day) for m in _DATE.finditer(text) if (day := _day(m)) is not None]
+    found += [Term(m[0], m.start(), m.end(), bounds=_bounds(m)) for m in _free(_PERIOD, text, found)]
+    found += [Term(m[0], m.start(), m.end(), share=m[1].replace(",", ".")) for m in _free(_SHARE, text, found)]
+    found += [Term(m[0], m.start(), m.end(), word=m[0].lower()) for m in _free(_RELATIVE, text, found)]
     return tuple(sorted(found, key=lambda t: t.start))
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from host.amounts import Amount, amounts_in_data, amounts_in_text, plain
+from host.amounts import Amount, amounts_in_data, amounts_in_plain, plain
 from host.config import GroundingRule, ServerConfig
 from host.dates import Bound, Day, bounds_in_data, find_terms
 from host.grounding import facts_from_result, facts_from_ticket
@@ -97,7 +97,7 @@ def from_text(text: str, currency: str) -> Evidence:
     folded = plain(text).lower()
     terms = find_terms(folded)
     return Evidence(
-        amounts=amounts_in_text(text, currency),
+        amounts=amounts_in_plain(folded, currency),
         days=frozenset(t.day for t in terms if t.day),
         bounds=frozenset(b for t in terms for b in t.bounds),
         shares=frozenset(t.share for t in terms if t.share) | frozenset(re.findall(r"percent\w*\"?: \"?(\d+)", folded)),

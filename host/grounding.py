@@ -51,6 +51,8 @@ _SPACE = re.compile(r"[^\S\n]+")
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 _LOOKALIKES = str.maketrans({"О": "O", "о": "o", "Ο": "O", "ο": "o", "−": "-", "⁃": "-", "﹣": "-"})  # noqa: RUF001
+# Whole phrases in one character, up to 18 letters long: text of nothing else would grow as many times when it is made plain.
+_PHRASES = re.compile("[\u321d\u321e\u3300-\u3357\ufdf0-\ufdfb\U0001f200]")
 _OH_FOR_ZERO = str.maketrans("Oo", "00")
 _WRAPPING = " \n\"'`.,;:!?()[]{}<>#*"
 
@@ -59,7 +61,7 @@ def clean(text: str) -> str:
     """Text as it is searched: compatibility forms, dashes, digits and spaces made plain, invisible characters taken out."""
     lines = _LINE_ENDS.sub("\n", text)
     seen = "".join(c for c in lines if c == "\n" or c == "\t" or unicodedata.category(c) not in ("Cf", "Cc"))
-    folded = unicodedata.normalize("NFKC", _INVISIBLE.sub("", seen)).translate(_LOOKALIKES)
+    folded = unicodedata.normalize("NFKC", _PHRASES.sub(" ", _INVISIBLE.sub("", seen))).translate(_LOOKALIKES)
     return _SPACE.sub(" ", "".join(map(_plain, folded)))
 
 
@@ -99,6 +101,9 @@ def split_quoted(body: str) -> tuple[str, str]:
     own: list[str] = []
     quoted: list[str] = []
     for number, line in enumerate(lines):
+        if not line or line.isspace():
+            own.append(line)
+            continue
         here = "\n".join(line[:LONGEST] for line in lines[number : number + 4])
         if any(pattern.match(here) for pattern in _OPENS_QUOTE):
             quoted += lines[number:]

@@ -19,6 +19,7 @@ from host.config import ActionClaim, GroundingRule, ReviewConfig, ServerConfig
 from host.dates import Term, find_terms, weekday, weekday_of
 from host.evidence import Evidence, Sources, gather, lines, of_call, server_of, succeeded
 from host.grounding import Mention, facts_from_result, mentions, normal_form
+from host.spans import Spans
 from host.types import Attached, Flag, Ticket, ToolCallRecord
 
 _CLAIMED = (Saying.DONE, Saying.PROMISED)
@@ -205,28 +206,28 @@ def _names(calls: Sequence[ToolCallRecord]) -> str:
 def _identifiers(sentence: Sentence, case: _Case) -> Iterator[Flag]:
     known = case.sources.facts | case.sources.customer
     text = sentence.plain
-    spans: list[tuple[int, int]] = []
-    for mention in _mentioned(text, case):
-        spans.append((mention.start, mention.end))
+    mentioned = tuple(_mentioned(text, case))
+    spans = Spans((m.start, m.end) for m in mentioned)
+    for mention in mentioned:
         if case.grounding[mention.param].handle:
             yield _handle(sentence, mention.value, mention.param)
         elif (mention.param, mention.value) not in case.sources.grounded:
             yield _unknown(sentence, mention.value, case)
     for match in _LIKE_AN_ID.finditer(text):
-        if not _inside(match.span(), spans) and not known.holds(match[0]):
+        if not spans.touch(match.span()) and not known.holds(match[0]):
             yield _unknown(sentence, match[0], case)
     for param, value in _handles(case):
-        if value.lower() in text.lower() and not any(value.lower() in text[a:b].lower() for a, b in spans):
+        if value.lower() in text.lower() and not any(value.lower() in text[m.start : m.end].lower() for m in mentioned):
             yield _handle(sentence, value, param)
 
 
 def _mentioned(text: str, case: _Case) -> Iterator[Mention]:
     """Identifiers of the configured kinds. A bare number counts unless it is part of a figure, or a year that nothing grounds."""
-    figures = [(s.start, s.end) for s in find_amounts(text)] + [(t.start, t.end) for t in find_terms(text)]
+    figures = Spans([*((s.start, s.end) for s in find_amounts(text)), *((t.start, t.end) for t in find_terms(text))])
     for mention in mentions(text, case.grounding):
         written = text[mention.start : mention.end]
         grounded = (mention.param, mention.value) in case.sources.grounded
-        unlikely = _inside((mention.start, mention.end), figures) or (
+        unlikely = figures.touch((mention.start, mention.end)) or (
             not grounded and re.fullmatch(r"(?:19|20)\d\d|\d{1,3}", written)
         )
         if not (written.isdigit() and unlikely):
@@ -254,16 +255,13 @@ def _handles(case: _Case) -> Iterator[tuple[str, str]]:
                     yield param, value
 
 
-def _inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start < span[1] and span[0] < end for start, end in spans)
-
-
 # Amounts, dates, periods, numbers
 
 
 def _money(text: str) -> tuple[Amount, ...]:
-    terms = [(t.start, t.end) for t in find_terms(text)]
-    return tuple(s.amount for s in find_amounts(text) if s.amount and (s.amount.currency or not _inside((s.start, s.end), terms)))
+    terms = Spans((t.start, t.end) for t in find_terms(text))
+    seen = (s for s in find_amounts(text) if s.amount is None or s.amount.currency or not terms.touch((s.start, s.end)))
+    return tuple(s.amount for s in seen if s.amount)
 
 
 def _with_currency(amount: Amount) -> str:
@@ -274,16 +272,22 @@ def _figures(sentence: Sentence, case: _Case) -> Iterator[Flag]:
     text = sentence.plain
     ids = [(m.start, m.end) for m in _mentioned(text, case)]
     ids += [m.span() for m in _LIKE_AN_ID.finditer(text)]
-    money = [s for s in find_amounts(text) if not _inside((s.start, s.end), ids)]
+    named = Spans(ids)
+    money = [s for s in find_amounts(text) if not named.touch((s.start, s.end))]
     sure = [(s.start, s.end) for s in money if s.amount is None or s.amount.currency]
-    terms = [t for t in find_terms(text) if not _inside((t.start, t.end), ids + sure)]
+    counted = Spans([*ids, *sure])
+    terms = [t for t in find_terms(text) if not counted.touch((t.start, t.end))]
     dated = [(t.start, t.end) for t in terms]
+    days = Spans(dated)
     theirs = attributed(sentence)
     for seen in money:
-        if not (seen.amount and not seen.amount.currency and _inside((seen.start, seen.end), dated)):
+        if not (seen.amount and not seen.amount.currency and days.touch((seen.start, seen.end))):
             yield from _amount(sentence, seen, theirs, case.sources)
+    dateless = not any(t.day for t in terms) and any(t.word for t in terms) and promises(sentence)
     for term in terms:
-        yield from _term(sentence, term, terms, theirs, case.sources)
+        if term.word and not dateless:
+            continue  # a weekday beside its date, or a word that promises nothing ("thank you for writing today")
+        yield from _term(sentence, term, theirs, case.sources)
     yield from _numbers(sentence, [*ids, *dated, *((s.start, s.end) for s in money)], case)
 
 
@@ -314,11 +318,9 @@ def _amount(sentence: Sentence, seen: Seen, theirs: bool, sources: Sources) -> I
     yield Flag(sentence.text, f"{_with_currency(amount)}: {why}", "amount")
 
 
-def _term(sentence: Sentence, term: Term, beside: Sequence[Term], theirs: bool, sources: Sources) -> Iterator[Flag]:
+def _term(sentence: Sentence, term: Term, theirs: bool, sources: Sources) -> Iterator[Flag]:
     if _known(term, sources.facts) or (theirs and _known(term, sources.customer)):
         return
-    if term.word and (any(t.day for t in beside) or not promises(sentence)):
-        return  # a weekday beside its date, or a word that promises nothing ("thank you for writing today")
     tag = "date" if term.day or term.word else "period" if term.bounds else "number"
     for server, evidence in sources.hearsay.items():
         if _known(term, evidence):
@@ -341,15 +343,11 @@ def _known(term: Term, evidence: Evidence) -> bool:
 
 def _numbers(sentence: Sentence, spans: Sequence[tuple[int, int]], case: _Case) -> Iterator[Flag]:
     """A bare count ("14 left") must stand somewhere; a list's own numbering and a lone 1 say nothing."""
-    known = case.sources.facts.numbers | case.sources.customer.numbers
+    known = {k.replace(",", ".") for k in case.sources.facts.numbers | case.sources.customer.numbers}
+    figures = Spans(spans)
     for match in _NUMBER.finditer(sentence.plain):
         listed = match.start() == 0 and re.match(r"\d+[.)]", sentence.plain) is not None
-        if (
-            listed
-            or match[0] == "1"
-            or _inside(match.span(), spans)
-            or match[0].replace(",", ".") in {k.replace(",", ".") for k in known}
-        ):
+        if listed or match[0] == "1" or figures.touch(match.span()) or match[0].replace(",", ".") in known:
             continue
         yield Flag(sentence.text, f"“{match[0]}”: no result and no attached text holds it", "number")
 
@@ -359,8 +357,9 @@ def _numbers(sentence: Sentence, spans: Sequence[tuple[int, int]], case: _Case) 
 
 def unmet(ticket: Ticket, calls: Sequence[ToolCallRecord], config: ReviewConfig) -> str:
     """In words, what the ticket asked for and no successful call did; "" when nothing is missing. Quoted mail asks nothing."""
+    text = _own_words(ticket, "")
     for action in config.actions:
-        if not _asked(action, ticket, ""):
+        if not _asked(action, text):
             continue
         if not any(c.name in action.tools and succeeded(c) for c in calls):
             return f"the customer asked for {action.name}, and no successful call did it"
@@ -369,13 +368,17 @@ def unmet(ticket: Ticket, calls: Sequence[ToolCallRecord], config: ReviewConfig)
 
 def unasked(ticket: Ticket, hint: str, config: ReviewConfig) -> frozenset[str]:
     """Tools of acts that neither the ticket's own words nor a person's hint ask for: not offered to the model (spec M4)."""
+    text = _own_words(ticket, hint)
     known = [action for action in config.actions if action.asked is not None]
-    return frozenset(tool for action in known if not _asked(action, ticket, hint) for tool in action.tools)
+    return frozenset(tool for action in known if not _asked(action, text) for tool in action.tools)
 
 
-def _asked(action: ActionClaim, ticket: Ticket, hint: str) -> bool:
+def _own_words(ticket: Ticket, hint: str) -> str:
     own = "\n".join(line for line in ticket.body.splitlines() if not line.lstrip().startswith(">"))
-    text = plain(f"{ticket.subject}\n{own}\n{hint}")
+    return plain(f"{ticket.subject}\n{own}\n{hint}")
+
+
+def _asked(action: ActionClaim, text: str) -> bool:
     return action.asked is not None and re.search(action.asked, text, re.IGNORECASE) is not None
 
 
