@@ -180,7 +180,8 @@ async def wake(tx: Tx, run_id: str) -> None:
 async def put_off(tx: Tx, run_id: str, until: datetime) -> None:
     """Give a run back; nobody takes it before `until`."""
     back = {"state": RunState.READY.value, "owner": None, "leased_until": iso(until)}
-    await tx.execute(update(runs).where(runs.c.id == run_id).values(back))
+    live = and_(runs.c.id == run_id, runs.c.state != RunState.DONE.value)
+    await tx.execute(update(runs).where(live).values(back))
 
 
 async def _set(tx: Tx, run_id: str, state: RunState) -> None:

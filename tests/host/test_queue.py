@@ -159,3 +159,31 @@ async def test_of_runs_of_one_moment_the_one_under_way_is_the_latest(store: Stor
             assert latest is not None
             assert latest.id == name
             await tickets.finish(tx, name, StopReason.ANSWERED)
+
+
+async def test_what_a_process_holds_by_its_rows_alone_is_ready_again_a_little_later(
+    store: Store, clock: Any, add: Any, lease: Any
+) -> None:
+    await add("T-1")
+    await add("T-2")
+    held, lost = await lease("a"), await lease("a")
+    assert held is not None
+    assert lost is not None
+    async with store.write() as tx:
+        assert await tickets.dropped(tx, "b", (), clock.now()) == 0, "another process's are its own"
+        assert await tickets.dropped(tx, "a", (held.id,), clock.now() + timedelta(seconds=5)) == 1
+    assert await lease("a") is None
+    clock.move(seconds=6)
+    again = await lease("a")
+    assert again is not None
+    assert (again.id, again.fence) == (lost.id, lost.fence + 1)
+
+
+async def test_a_run_that_is_over_stays_over(store: Store, add: Any, lease: Any) -> None:
+    run = await add("T-1")
+    await lease("a")
+    async with store.write() as tx:
+        await tickets.finish(tx, run.id, StopReason.FAILED)
+        await tickets.put_off(tx, run.id, run.started_at)
+        await tickets.wake(tx, run.id)
+        assert (await tickets.run(tx, run.id)).state is RunState.DONE
