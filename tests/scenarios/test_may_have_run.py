@@ -87,7 +87,7 @@ async def intended(office: Any) -> bool:
 async def test_once_people_were_asked_nothing_is_sent_again_also_where_looking_has_become_possible(
     open_office: Any, said: Any
 ) -> None:
-    """The look in the shop's book fails while it is frozen; when it is let go again, a person's word stands and no refund is made."""
+    """The look in the shop's book fails while it is frozen; let go again, a person's word stands and no refund is made."""
     async with open_office() as office:
         await office.work("T-0004")
         shop = office.server_process("servers.shop")
