@@ -25,7 +25,7 @@ from writes import Moment, Writes, die
 
 from bot import settings as settings_file
 from bot import wiring
-from bot.headless import STAFF
+from bot.headless import ADMIN, STAFF
 from bot.mailroom.files import read_tickets
 from bot.settings import Settings
 from host import erasure, journal
@@ -71,6 +71,8 @@ async def work(settings: Settings, scene: Scene, ticket: Ticket, state: Path, di
                 clock.move_to(clock.now() + timedelta(days=1))
             await close_days(running.store, clock, ZoneInfo("UTC"))
             await _settle(running)
+            await running.host.freeze("shop", ADMIN)
+            await running.host.unfreeze("shop", ADMIN)
             await erasure.erase(running.store, clock, "C-0102", "admin-0001")
             await _settle(running)
 

@@ -33,8 +33,10 @@ OF_EACH_KIND = (
     ("patient", "approved", 1),
     ("patient", "reminded", 1),
     ("patient", "day_closed", 1),
+    ("patient", "freeze", 1),
     ("patient", "erased", 1),
     ("rounds", "round_sent", 1),
+    ("refund", "looked_back", 1),
 )
 
 
@@ -45,7 +47,8 @@ def at(when: str, word: str, number: int = 1) -> dict[str, Any]:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("scene", "kind", "number"), OF_EACH_KIND)
 def test_killed_at_an_entry_nothing_is_lost_or_doubled(killing: Any, scene: str, kind: str, number: int, when: str) -> None:
-    killing.killed(scene, at(when, f"journal:{kind}", number))
+    earlier = [at("before", "journal:ended", 2)] if kind == "looked_back" else []  # only who goes on after a death looks back
+    killing.killed(scene, *earlier, at(when, f"journal:{kind}", number))
 
 
 def test_each_kind_of_entry_has_its_kill() -> None:
