@@ -16,13 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import validator_for
-
 from host.config import ServerConfig, ToolConfig
 from host.errors import ConfigError, NotFound, ServerError
 from host.lint import lint
 from host.prompt import READ_RESOURCE, resource_tool
+from host.schemas import schema_problem
 from host.sessions import Sessions
 from host.types import Attached, Json, ListedTool, Pin, Tool
 
@@ -89,10 +87,10 @@ class Catalog:
         return await self._refresh(tuple(self._servers))
 
     async def refresh_changed(self) -> tuple[str, ...]:
-        """The same for servers that (re)connected or noted a change since; for between two tickets (spec H7)."""
-        return await self._refresh(
-            [prefix for prefix in self._servers if self._sessions.changes(prefix) != self._seen.get(prefix)]
-        )
+        """The same for servers that (re)connected or noted a change since; for between two tickets (spec H7). One that is not
+        connected is looked at when it is: nobody waits for it here."""
+        there = [prefix for prefix in self._servers if self._sessions.connected(prefix)]
+        return await self._refresh([prefix for prefix in there if self._sessions.changes(prefix) != self._seen.get(prefix)])
 
     def tools(self) -> tuple[Tool, ...]:
         """All, off ones included: servers in the configuration's order, tools in the server's; then the desk's own."""
@@ -130,16 +128,17 @@ class Catalog:
     async def why_not_pinned(self, tool: Tool) -> str:
         """The last look before a call: why this very definition may not be called now; empty when it may (spec H8).
 
-        From memory, unless the server reconnected or noted a change since: then it is listed once more. In doubt it may not.
+        A read from memory, unless the server reconnected or noted a change since: then it is listed once more, and before an
+        effect always: not every server tells of its changes, and some had better not. In doubt it may not.
         """
         entry = self._by_name.get(tool.name)
         if entry is None or entry.tool.off or entry.tool.digest != tool.digest:
             return entry.tool.off if entry is not None and entry.tool.off else _changed_words(tool)
         now = self._sessions.changes(tool.server)
-        if now in (self._seen.get(tool.server), self._checked.get(tool.name)):
+        if tool.effect == "read" and now in (self._seen.get(tool.server), self._checked.get(tool.name)):
             return ""
         try:
-            listed = await self._sessions.list_tools(tool.server)
+            listed = await self._sessions.list_anew(tool.server)
         except ServerError as error:
             return f"its definition can't be looked at ({error}); nothing was sent"
         same = [one for one in listed if one.name == tool.remote_name]
@@ -376,11 +375,8 @@ def _unusable(definition: Mapping[str, Json], config: ToolConfig) -> str:
     """What no person's word can mend: schemas that can't check anything, a host-filled parameter that isn't there."""
     for key in ("inputSchema", "outputSchema"):
         schema = definition.get(key)
-        try:
-            if schema is not None:
-                validator_for(schema).check_schema(schema)
-        except SchemaError:
-            return f"its {key} is no valid JSON Schema"
+        if schema is not None and (why := schema_problem(schema)):
+            return f"its {key} can't be used: {why}"
     if config.idempotency_key and config.idempotency_key not in definition["inputSchema"].get("properties", {}):
         return f"its configured idempotency_key {config.idempotency_key!r} is not one of its parameters"
     return ""

@@ -45,14 +45,23 @@ class Connection:
         ask: AskDuring | None = None,
         retry: bool = False,
     ) -> ServerReply:
-        """`retry` sends a read once more after a lost connection (spec H4), unless it can't help or a person was asked in it."""
+        """`retry` sends a read once more after a lost connection (spec H4), unless it can't help or a person was asked in it.
+
+        What can't be sent a second time was sent the first time all the same, where it was: that error stands.
+        """
         mark = Mark("tools/call")
         try:
             return await self._asking(parameters, subject, timeout, ask, mark)
-        except (Gone, Unavailable):
+        except (Gone, Unavailable) as error:
             if not retry or not mark.once_more:
                 raise
-        return await self._asking(parameters, subject, timeout, ask, Mark("tools/call"))
+            first = error
+        try:
+            return await self._asking(parameters, subject, timeout, ask, Mark("tools/call"))
+        except Unavailable:
+            if isinstance(first, Gone):
+                raise first from None
+            raise
 
     async def _asking(
         self,
@@ -106,7 +115,14 @@ class Connection:
         """The listing made while connecting is handed out once, if nothing changed since: what is met is what is pinned."""
         if (met := self.link.first_listing()) is not None:
             return met
-        offer = self.link.offer = await self._ask(offered, Mark("tools/list"), Patience(CONNECT_SECONDS))
+        return await self._listed(CONNECT_SECONDS)
+
+    async def list_anew(self) -> tuple[ListedTool, ...]:
+        """Asked on the wire, whatever is remembered or cached, and no longer than a call may take."""
+        return await self._listed(self.config.timeout_seconds)
+
+    async def _listed(self, seconds: float) -> tuple[ListedTool, ...]:
+        offer = self.link.offer = await self._ask(offered, Mark("tools/list"), Patience(seconds))
         return offer.tools
 
     async def list_resources(self) -> tuple[ListedResource, ...]:

@@ -5,7 +5,7 @@ Pure; refuses to know where a field's description came from, and how it is drawn
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -21,6 +21,8 @@ FORMATS: Mapping[str, str] = {
     "email": "Write a mail address, such as name@example.com.",
     "uri": "Write a whole address, with https:// in front.",
 }
+#: Beyond it no double holds a number at all (infinity among them), and words about it would have no end.
+LARGEST = sys.float_info.max
 _YES, _NO = ("true", "yes", "ja", "oui"), ("false", "no", "nein", "nee", "non")
 
 
@@ -134,8 +136,10 @@ def _number(given: Json, typed: bool) -> float | int:
     if isinstance(given, str) and typed:
         number = parse_typed_number(given)
         return int(number) if number == number.to_integral_value() else float(number)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+    if isinstance(given, bool) or not isinstance(given, int | float) or given != given:  # NaN
         raise ValueError("Write a number.")
+    if abs(given) > LARGEST:
+        raise ValueError("This number is too large.")
     return given
 
 

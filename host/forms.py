@@ -8,7 +8,7 @@ Pure; refuses to know who asks whom, and how a form is drawn.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -42,6 +42,8 @@ MAX_REQUESTS = 20
 MAX_FIELDS = 40
 MAX_CHOICES = 500
 MAX_CHARS = 100_000
+#: Of fields that a form does not have so many are named, and the rest is counted.
+MOST_NAMED = 10
 MESSAGE_CHARS, TITLE_CHARS, HINT_CHARS, VALUE_CHARS = 4000, 200, 1000, 200
 
 
@@ -296,7 +298,7 @@ def read_answer(asked: FormRequest | Sequence[Field], typed: Mapping[str, Json])
     """
     fields = asked.fields if isinstance(asked, FormRequest) else tuple(asked)
     content: dict[str, Json] = {}
-    errors: dict[str, str] = {name: "The form has no such field." for name in typed if name not in {one.name for one in fields}}
+    errors = _strangers(typed, {one.name for one in fields})
     for one in fields:
         try:
             value = _answered(one, typed)
@@ -306,6 +308,13 @@ def read_answer(asked: FormRequest | Sequence[Field], typed: Mapping[str, Json])
             if value is not None:
                 content[one.name] = value
     return FormAnswer(content, errors)
+
+
+def _strangers(typed: Mapping[str, Json], known: Collection[str]) -> dict[str, str]:
+    strange = [str(name) for name in typed if name not in known]
+    named = {_cut(name, 60): "The form has no such field." for name in strange[:MOST_NAMED]}
+    rest = len(strange) - MOST_NAMED
+    return named if rest <= 0 else {**named, "further fields": f"The form does not have {rest:,} more either."}
 
 
 def _answered(one: Field, typed: Mapping[str, Json]) -> Json:

@@ -63,7 +63,7 @@ class Link:
         self._cache, self._numbers = InMemoryResponseCacheStore(), count(1)
         self._http, self._tokens = HttpClients(), Tokens(prefix, config)
         self._one, self._inbox = anyio.Lock(), None  # type: anyio.Lock, Inbox | None
-        self._started = False
+        self._started, self._hoped_until = False, 0.0
         self._ended, self._turned, self._doubted = anyio.Event(), anyio.Event(), anyio.Event()
         self._stop, self._done = anyio.Event(), anyio.Event()
 
@@ -73,7 +73,7 @@ class Link:
 
     def health(self) -> ServerHealth:
         """For people alone: a server's last words are in no log and come before no model (spec H16)."""
-        why = f"{self._why}; its last words: {self._words}" if self._words and not self._connected() else self._why
+        why = f"{self._why}; its last words: {self._words}" if self._words and not self.connected else self._why
         return ServerHealth(self.prefix, self._state, why, self._claims, self._protocol, self._restarts)
 
     def asks_during_calls(self) -> bool:
@@ -83,7 +83,7 @@ class Link:
     def first_listing(self) -> tuple[ListedTool, ...] | None:
         """The listing made while connecting, handed out once, if nothing changed since: what is met is what is pinned."""
         met, self._met = self._met, None
-        return self.offer.tools if met == self.changes and self._connected() else None
+        return self.offer.tools if met == self.changes and self.connected else None
 
     def renewed_token(self, refused: str) -> bool:
         """Whether another token can be had in place of one that the server refused (spec H3)."""
@@ -94,7 +94,8 @@ class Link:
     def start(self, tasks: TaskGroup) -> None:
         if not self._started:
             self._started = True
-            self._turn("connecting", "")
+            self._hope()
+            self._turn("connecting", "it has not answered yet")
             tasks.start_soon(self._own)
 
     def stop(self) -> None:
@@ -107,9 +108,14 @@ class Link:
             await self._done.wait()
 
     async def settled(self) -> None:
-        """Waits until it is connected or down."""
-        while self._state == "connecting" and not self._stopping:
-            await self._turned.wait()
+        """Waits until it is connected or down, while there is hope: a server that hangs holds up nobody for longer than one call
+        may take, counted from its start or its loss."""
+        with anyio.CancelScope(deadline=self._hoped_until):
+            while self._state == "connecting" and not self._stopping:
+                await self._turned.wait()
+
+    def _hope(self) -> None:
+        self._hoped_until = anyio.current_time() + self.config.timeout_seconds
 
     async def _own(self) -> None:
         delay = 0.0
@@ -238,10 +244,12 @@ class Link:
     def _end(self) -> None:
         self._ended.set()
         self.process = 0
-        if self._connected():
+        if self.connected:
+            self._hope()
             self._turn("connecting", "its connection ended")
 
-    def _connected(self) -> bool:
+    @property
+    def connected(self) -> bool:
         return self._state == "connected"
 
     def _turn(self, state: str, why: str) -> None:
@@ -312,8 +320,9 @@ class Link:
 
     async def _ready(self) -> None:
         await self.settled()
-        if not self._connected():
-            raise Unavailable(f"{self.prefix} is down: {self._why}")
+        if not self.connected:
+            state = "still connecting" if self._state == "connecting" else "down"
+            raise Unavailable(f"{self.prefix} is {state}: {self._why}")
 
     @asynccontextmanager
     async def _alone(self, mark: Mark, patience: Patience, inbox: Inbox | None) -> AsyncIterator[None]:

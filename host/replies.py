@@ -34,6 +34,9 @@ MAX_WORDS = 500
 #: The most bytes of one message that are ever kept: it is bounded before it is parsed.
 MAX_MESSAGE = 4 * 1024 * 1024
 TOO_LONG = f"answered with more than {MAX_MESSAGE // 1024 // 1024} MiB"
+#: A result's parts are validated one by one: it is not done for more of them than anybody reads.
+MAX_BLOCKS = 1_000
+TOO_MANY = f"answered with more than {MAX_BLOCKS:,} parts"
 GARBLED = "answered with a message that can't be read"
 
 #: Everything that the SDK, its HTTP client and the operating system may raise at a request. Cancellation is not in it.
@@ -75,8 +78,8 @@ CONNECT = "connect"
 @dataclass(slots=True)
 class Mark:
     """Follows one request through the SDK: whether it was handed to the transport, with which token, and the HTTP status that
-    came back; how often progress was reported; whether messages came meanwhile that could not be read; and whether the same
-    request once more would be in vain, or one too many: a person has been asked in it."""
+    came back; whether an error came over the wire; how often progress was reported; whether messages came meanwhile that could
+    not be read; and whether the same request once more would be in vain, or one too many: a person has been asked in it."""
 
     method: str
     sent: bool = False
@@ -85,6 +88,7 @@ class Mark:
     noise: bool = False
     settled: bool = False
     progress: int = 0
+    answered: bool = False
 
     @property
     def once_more(self) -> bool:
@@ -160,10 +164,14 @@ def _answered(cause: MCPError, prefix: str, mark: Mark, state_given: bool) -> Se
     match cause.code:
         case code if code in (PARSE_ERROR, CONNECTION_CLOSED) and any(text in cause.message for text in _TOO_LONG_TEXTS):
             return BadResult(f"{prefix} {TOO_LONG}; nothing of it was read")
+        case code if code == PARSE_ERROR and cause.message == TOO_MANY:
+            return BadResult(f"{prefix} {TOO_MANY}; nothing of it was read")
         case _ if cause.message.startswith(_MADE_BY_TRANSPORT) or cause.code == PARSE_ERROR:
             return BadResult(f"{prefix} answered with something that can't be read (code {cause.code})")
         case _ if mark.status is not None and mark.status >= 300 and cause.message in _STATUS_TEXTS:
             return _refused_by_http(prefix, mark.status)
+        case code if code in (CONNECTION_CLOSED, REQUEST_TIMEOUT) and _own_answer(cause, mark):
+            return Answered(f"{prefix} answered with error {code}: {cause.message[:MAX_WORDS]}")
         case code if code == CONNECTION_CLOSED and mark.method == CONNECT:
             return Unavailable(f"{prefix} ended before it answered; run its command by hand to see why")
         case code if code == CONNECTION_CLOSED:
@@ -181,6 +189,13 @@ def _answered(cause: MCPError, prefix: str, mark: Mark, state_given: bool) -> Se
             return Answered(f"{prefix} answered with error {cause.code}: {cause.message[:MAX_WORDS]}")
 
 
+def _own_answer(cause: MCPError, mark: Mark) -> bool:
+    """The codes that the SDK makes itself of a lost connection and of a timeout are servers' too: it is theirs when it came over
+    the wire, and isn't the HTTP transport's word for an answer that never came."""
+    return mark.answered and not cause.message.startswith(_NEVER_CAME)
+
+
+_NEVER_CAME = "SSE stream "
 _STATUS_TEXTS = ("Server returned an error response", "Not Found", "Session terminated")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
 from typing import Any, cast
+from urllib.parse import unquote
 
 import regex
 from jsonschema import Draft202012Validator, FormatChecker
@@ -30,7 +31,9 @@ MAX_SCHEMA_CHARS = 100_000
 MAX_VALUE_CHARS = 1_000_000
 MAX_DEPTH = 60
 MAX_PROBLEMS = 20
-MAX_STEPS = 100_000
+#: Keywords looked at in one check; a value of many records has one more for each so many of its characters.
+MAX_STEPS = 20_000
+CHARS_A_STEP = 8
 MAX_PATTERN_CHARS = 1_000
 #: For all patterns of one check together.
 PATTERN_SECONDS = 0.1
@@ -67,6 +70,11 @@ _LIMITS = {
 _FOREIGN = (Unresolvable, RecursionError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 #: Parts of the regular expressions here that JSON Schema's own (ECMA-262) lack: calls of a group, verbs, fuzzy matching, code.
 _NOT_ECMA = re.compile(r"\(\?(?:R|&|P>|\d|[+-]\d|\()|\(\*|\{[^}]*[<>eids]|\\[KGL]<|\\L<")
+
+_ONE_IN_PLACE = ("not", "if", "then", "else")
+_LISTS_IN_PLACE = ("allOf", "anyOf", "oneOf", "dependentSchemas")
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_DATA = ("enum", "const", "default", "examples")
 
 Keyword = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
 
@@ -110,7 +118,7 @@ def problems(value: Json, schema: Json) -> tuple[Problem, ...]:
     token = _BUDGET.set(_Budget())
     try:
         text = _json(schema, MAX_SCHEMA_CHARS, "its schema")
-        _json(value, MAX_VALUE_CHARS, "it")
+        _BUDGET.get().steps += len(_json(value, MAX_VALUE_CHARS, "it")) // CHARS_A_STEP
         return tuple(_found(_validator(text).iter_errors(_plain(value))))
     except _CanNotBeChecked as error:
         return (Problem((), f"can't be checked: {error}"),)
@@ -162,6 +170,7 @@ def _validator(schema_text: str) -> Any:
         place = ".".join(_cut(str(part)) for part in error.absolute_path)
         raise _CanNotBeChecked(f"its schema is not valid{f' at {place}' if place else ''}")
     _check_patterns(schema)
+    _check_references(schema)
     return _bounded(base)(schema, registry=Registry(), format_checker=_formats())
 
 
@@ -233,6 +242,71 @@ def _check_patterns(schema: Json) -> None:
         raise _CanNotBeChecked(
             "its schema uses patternProperties with unevaluatedProperties, which Deskhand does not read together"
         )
+
+
+def _check_references(schema: Json) -> None:
+    """Every reference leads somewhere inside, and none leads back to itself before the value is gone into by a step."""
+    deepest: dict[int, int] = {}  # node → how many schemas apply to one and the same value below it
+
+    def follow(node: Json, under: tuple[int, ...]) -> int:
+        if not isinstance(node, Mapping):
+            return 0
+        if id(node) in under:
+            raise _CanNotBeChecked("its schema refers to itself without an end")
+        if id(node) not in deepest:
+            below = (
+                [follow(inner, (*under, id(node))) for inner in _in_place(node, schema)]
+                if len(under) < MAX_DEPTH
+                else [MAX_DEPTH]
+            )
+            deepest[id(node)] = 1 + max(below, default=0)
+        if deepest[id(node)] > MAX_DEPTH:
+            raise _CanNotBeChecked("the references in its schema lead on too far")
+        return deepest[id(node)]
+
+    if any("$id" in node for node in _schemas(schema) if node is not schema):
+        return  # a document inside the document, with places of its own: told when something is checked
+    for node in _schemas(schema):
+        follow(node, ())
+
+
+def _in_place(node: Mapping[str, Json], whole: Json) -> Iterator[Json]:
+    """The schemas that apply to the very value that `node` applies to."""
+    reference = node.get("$ref")
+    if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
+        yield _pointed_at(whole, reference)
+    for key in _ONE_IN_PLACE:
+        yield node.get(key)
+    for key in _LISTS_IN_PLACE:
+        yield from _members(node.get(key))
+
+
+def _pointed_at(whole: Json, reference: str) -> Json:
+    found = whole
+    for part in unquote(reference).split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        elif isinstance(found, Mapping) and name in found:
+            found = found[name]
+        else:
+            raise _CanNotBeChecked("its schema refers to something that it does not hold")
+    return found
+
+
+def _schemas(schema: Json) -> Iterator[Mapping[str, Json]]:
+    """Every schema in a schema; what stands under `enum`, `const`, `default` and `examples` is data."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            yield node
+            for key, value in node.items():
+                waiting.extend(
+                    value.values() if key in _NAMED and isinstance(value, Mapping) else [] if key in _DATA else [value]
+                )
+        elif isinstance(node, list):
+            waiting.extend(node)
 
 
 def _nodes(schema: Json) -> Iterator[Mapping[str, Json]]:

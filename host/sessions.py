@@ -56,7 +56,8 @@ class Sessions:
         return await self._tasks.__aexit__(kind, error, trace)
 
     async def connect_all(self) -> None:
-        """Connects to all at once and waits for each first attempt. One that fails is retried in its owner task; never raises."""
+        """Connects to all at once and waits for each first attempt, no longer than its `timeout_seconds`. One that takes longer
+        goes on, and one that fails is retried, in its owner task; never raises."""
         for connection in self._connections.values():
             connection.link.start(self._tasks)
         for connection in self._connections.values():
@@ -65,6 +66,10 @@ class Sessions:
     async def list_tools(self, prefix: str) -> tuple[ListedTool, ...]:
         """All pages as offered now. A tool that can't be read is `dropped`, with why, and the others stay. ServerError."""
         return await self._at(prefix).list_tools()
+
+    async def list_anew(self, prefix: str) -> tuple[ListedTool, ...]:
+        """The same as of this very moment, for a last look before an effect (spec H8). ServerError."""
+        return await self._at(prefix).list_anew()
 
     async def list_resources(self, prefix: str) -> tuple[ListedResource, ...]:
         return await self._at(prefix).list_resources()
@@ -107,6 +112,9 @@ class Sessions:
 
     def health(self) -> tuple[ServerHealth, ...]:
         return tuple(connection.link.health() for connection in self._connections.values())
+
+    def connected(self, prefix: str) -> bool:
+        return self._at(prefix).link.connected
 
     def process(self, prefix: str) -> int:
         """Which process of the server is connected: drawn anew with each stdio child; 0 over HTTP, and without one (spec H13)."""

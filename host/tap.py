@@ -22,11 +22,13 @@ from mcp_types import methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from host.replies import MARK, Unreadable, outside_reference
+from host.replies import MARK, MAX_BLOCKS, TOO_MANY, Mark, Unreadable, outside_reference
 from host.types import Json
 
 LISTEN = "subscriptions/listen"
 LISTINGS = {"tools/list": "tools", "resources/list": "resources"}
+#: A page of a listing is validated one by one: its further items are left out.
+MAX_LISTED = 1_000
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _BLOCK: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
 Item = SessionMessage | Exception
@@ -50,8 +52,8 @@ class Tap:
     abandoned: set[types.RequestId] = field(default_factory=set)
     version: str = LATEST_HANDSHAKE_VERSION
     waiting: deque[Item] = field(default_factory=deque)
-    #: Requests without an answer: the id on the wire → the SDK's own and the method.
-    _open: dict[types.RequestId, tuple[types.RequestId, str]] = field(default_factory=dict)
+    #: Requests without an answer: the id on the wire → the SDK's own, the method, and who follows it.
+    _open: dict[types.RequestId, tuple[types.RequestId, str, Mark | None]] = field(default_factory=dict)
 
     async def __aenter__(self) -> Streams:
         read, write = await self.inner.__aenter__()
@@ -74,17 +76,19 @@ class Tap:
         if not isinstance(message, types.JSONRPCRequest):
             return
         number = message.id if self.numbers is None or isinstance(message.id, str) else next(self.numbers)
-        self._open[number] = (message.id, message.method)
+        mark = MARK.get()
+        if mark is not None and mark.method == message.method:
+            mark.sent, mark.status, mark.answered = True, None, False
+        else:
+            mark = None
+        self._open[number] = (message.id, message.method, mark)
         message.id = number
         meta = (message.params or {}).get("_meta") or {}
         self.version = meta.get(_VERSION_KEY, self.version)
-        mark = MARK.get()
-        if mark is not None and mark.method == message.method:
-            mark.sent, mark.status = True, None
 
     def _give_up(self, message: types.JSONRPCNotification) -> None:
         given = (message.params or {}).get("requestId")
-        for number, (known, method) in list(self._open.items()):
+        for number, (known, method, _mark) in list(self._open.items()):
             if known == given:
                 message.params = {**(message.params or {}), "requestId": number}
                 del self._open[number]
@@ -103,8 +107,13 @@ class Tap:
         if number is None or number not in self._open:
             self.abandoned.discard(number or "")
             return None
-        item.message.id, method = self._open.pop(number)
-        if isinstance(item.message, types.JSONRPCResponse):
+        item.message.id, method, mark = self._open.pop(number)
+        if isinstance(item.message, types.JSONRPCError):
+            if mark is not None:
+                mark.answered = True
+        elif method == "tools/call" and _parts(item.message.result) > MAX_BLOCKS:
+            return SessionMessage(_unread_answer(item.message.id, TOO_MANY))
+        else:
             item.message.result = self._mended(method, item.message.result)
         return item
 
@@ -114,11 +123,10 @@ class Tap:
         if item.request_id in self._open:
             numbers: list[types.RequestId] = [item.request_id]
         else:
-            numbers = [number for number, (_id, method) in self._open.items() if item.too_long and method != LISTEN]
+            numbers = [number for number, (_id, method, _mark) in self._open.items() if item.too_long and method != LISTEN]
         for number in numbers:
-            identity, _method = self._open.pop(number)
-            error = types.ErrorData(code=PARSE_ERROR, message=str(item))
-            self.waiting.append(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=identity, error=error)))
+            identity, _method, _mark = self._open.pop(number)
+            self.waiting.append(SessionMessage(_unread_answer(identity, str(item))))
         self.unreadable += not numbers
         return self.waiting.popleft() if self.waiting else None
 
@@ -138,7 +146,9 @@ class Tap:
         if not isinstance(items, list):
             return result
         kept = []
-        for number, item in enumerate(items):
+        if len(items) > MAX_LISTED:
+            self.dropped[f"#{MAX_LISTED + 1:,} and further"] = f"a page of its list holds {len(items):,}"
+        for number, item in enumerate(items[:MAX_LISTED]):
             if why := self._wrong(method, {**result, key: [item]}, item):
                 name = item.get("name") if isinstance(item, dict) else None
                 self.dropped[name if isinstance(name, str) else f"#{number + 1}"] = why
@@ -159,6 +169,15 @@ class Tap:
         if method == "tools/list" and outside_reference({key: item.get(key) for key in ("inputSchema", "outputSchema")}):
             return "its schema refers to another document"
         return ""
+
+
+def _unread_answer(identity: types.RequestId, words: str) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=identity, error=types.ErrorData(code=PARSE_ERROR, message=words))
+
+
+def _parts(result: dict[str, Json]) -> int:
+    content = result.get("content")
+    return len(content) if isinstance(content, list) else 0
 
 
 def mended_result(result: dict[str, Json]) -> dict[str, Json]:

@@ -197,16 +197,21 @@ async def test_bad_tools_doubles_and_words_about_missing_configuration(tmp_path:
         tool("twice", "Another."),
         {"name": "broken", "inputSchema": {}},
         tool("bad_schema", inputSchema={"type": "object", "properties": {"a": {"type": "no such type"}}}),
+        tool(
+            "ring",
+            inputSchema={"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}},
+        ),
         tool("keyless"),
         tool("fine"),
         tools={"keyless": ToolConfig(idempotency_key="key"), "absent": ToolConfig()},
     )
     async with catalogued(Memory(), shop=config) as (catalog, _sessions):
         report = await catalog.refresh()
-        assert report[0] == "shop: 5 tools, 1 usable"
+        assert report[0] == "shop: 6 tools, 1 usable"
         assert off(catalog, "shop.twice") == "its server offers two tools of this name"
         assert "inputSchema" in off(catalog, "shop.broken")
-        assert off(catalog, "shop.bad_schema") == "its inputSchema is no valid JSON Schema"
+        assert off(catalog, "shop.bad_schema") == "its inputSchema can't be used: its schema is not valid at properties.a.type"
+        assert off(catalog, "shop.ring") == "its inputSchema can't be used: its schema refers to itself without an end"
         assert "idempotency_key" in off(catalog, "shop.keyless")
         assert catalog.pending_changes() == ()
         assert any("absent is configured but not offered" in line for line in report)

@@ -518,3 +518,17 @@ def test_what_is_taken_always_fits_the_servers_schema(properties: dict[str, Any]
     if not answer.errors:
         check = Draft202012Validator(request.schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
         assert list(check.iter_errors(answer.content)) == []
+
+
+def test_a_number_that_no_double_holds_is_too_large_in_words() -> None:
+    for kind in ("number", "integer"):
+        asked = form({"x": {"type": kind}})
+        for value in (10**400, -(10**400), float("inf")):
+            assert read_answer(asked, {"x": value}).errors == {"x": "This number is too large."}
+
+
+def test_ten_fields_that_a_form_does_not_have_are_named_and_the_rest_is_counted() -> None:
+    errors = read_answer(form({"x": {"type": "string"}}), {f"f{number}" * 100: 1 for number in range(50_000)}).errors
+    assert len(errors) == 11
+    assert errors["further fields"] == "The form does not have 49,990 more either."
+    assert sum(map(len, errors)) < 1000

@@ -312,6 +312,34 @@ def test_no_address_that_a_schema_names_is_asked(elsewhere: str, key: str) -> No
     assert _Schemas.asked == 0
 
 
+RING = {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/a"}]}}
+CHAIN = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(500)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#"}, "its schema refers to itself without an end"),
+        ({"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": RING}, "its schema refers to itself without an end"),
+        ({"$defs": RING}, "its schema refers to itself without an end"),
+        ({"properties": {"x": {"not": {"$ref": "#/properties/x"}}}}, "its schema refers to itself without an end"),
+        ({"items": {"$ref": "#/$defs/gone"}}, "its schema refers to something that it does not hold"),
+        ({"$ref": "#/$defs/d0", "$defs": {**CHAIN, "d500": True}}, "the references in its schema lead on too far"),
+        ({"properties": {"below": {"$ref": "#"}}}, ""),
+        ({"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "string"}]}, ""),
+        ({"properties": {"$ref": {"$ref": "#/$defs/a~1b"}}, "$defs": {"a/b": {"type": "string"}}}, ""),
+        ({"properties": {"default": {"type": "string"}}, "default": {"$ref": "#"}}, ""),
+    ],
+)
+def test_references_without_an_end_are_found_before_anything_is_checked(schema: Any, words: str) -> None:
+    assert schema_problem(schema) == words
+
+
+def test_a_value_of_many_records_may_take_more_steps() -> None:
+    schema = {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
+    assert problems([{"name": f"a line of an order, number {number}"} for number in range(4000)], schema) == ()
+
+
 def _tool(schema: dict[str, Any]) -> Tool:
     return Tool("far.act", "far", "act", "", schema, schema, "d", "read")
 
