@@ -166,6 +166,26 @@ async def test_the_last_look_before_a_call_sees_a_change_that_the_catalogue_does
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("era", ["2026", "2025"])
+async def test_a_definition_that_changes_without_a_word_is_seen_before_an_effect(tmp_path: Path, era: str) -> None:
+    """The same process, no `list_changed`, and a listing that may be cached for an hour: nothing else would tell of it."""
+    path = tmp_path / "tools"
+    config = offering(path, tool("pays"), tool("looks"), tools={"looks": ToolConfig(effect="read")})
+    config = config.model_copy(update={"env": {**config.env, "RAW_ERA": era, "RAW_TTL_MS": "3600000"}})
+    async with catalogued(Memory(), shop=config) as (catalog, sessions):
+        await catalog.refresh()
+        pays, looks = catalog.find("shop.pays"), catalog.find("shop.looks")
+        assert pays is not None
+        assert looks is not None
+        assert await catalog.why_not_pinned(pays) == ""
+        met = sessions.process("shop")
+        path.write_text(json.dumps([tool("pays", "Pays anybody."), tool("looks", "Looks elsewhere.")]))
+        assert "pin_mismatch" in await catalog.why_not_pinned(pays)
+        assert await catalog.why_not_pinned(looks) == "", "a read is judged from memory"
+        assert sessions.process("shop") == met
+
+
+@pytest.mark.anyio
 async def test_a_server_that_adds_a_tool_while_it_runs_offers_it_only_after_a_persons_word() -> None:
     async with catalogued(Memory(), b=bench()) as (catalog, sessions):
         await catalog.refresh()

@@ -47,7 +47,7 @@ def listing(cursor: str | None) -> dict[str, Any]:
     page: dict[str, Any] = {"tools": tools()[start : start + PAGE]}
     if start + PAGE < len(tools()):
         page["nextCursor"] = str(start + PAGE)
-    return modern(page | {"ttlMs": 0, "cacheScope": "private"} if era() == "2026" else page)
+    return modern(page | {"ttlMs": int(os.environ.get("RAW_TTL_MS", "0")), "cacheScope": "private"} if era() == "2026" else page)
 
 
 def modern(result: dict[str, Any]) -> dict[str, Any]:
@@ -74,6 +74,10 @@ def call(name: str, params: dict[str, Any]) -> dict[str, Any]:
             return {"structuredContent": {"a": 1}}
         case "patience" if params.get("requestState") != "round-2":
             return {"resultType": "input_required", "requestState": "round-2"}
+        case "many_parts":
+            return {"content": [{"type": "text", "text": "x"}] * 1_001}
+        case "enough_parts":
+            return {"content": [{"type": "text", "text": "x"}] * 1_000}
         case "token":
             return text(str(params.get("token")))
         case _:
@@ -89,6 +93,8 @@ JSON = "application/json"
 def error_of(name: str) -> dict[str, Any] | None:
     if name == "refuse":
         return {"code": -32602, "message": "I would rather not"}
+    if name in ("own_-32000", "own_-32001"):
+        return {"code": int(name[4:]), "message": "the order is locked"}
     if name == "needs_url":
         OPENED.append(name)
         return {"code": -32042, "message": "open this", "data": {"elicitations": WANTED}} if len(OPENED) == 1 else None

@@ -41,7 +41,7 @@ class Memory:
 class Wire:
     """Servers to connect to, and calls to them."""
 
-    BENCH, RAW, DEAF = (str(SERVERS / name) for name in ("bench.py", "raw.py", "deaf.py"))
+    BENCH, RAW, DEAF, HUNG = (str(SERVERS / name) for name in ("bench.py", "raw.py", "deaf.py", "hung.py"))
     Memory = Memory
 
     def child(self, *command: str, **env: str) -> ServerConfig:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,39 @@ async def test_a_protocol_error_is_answered_and_a_line_of_garbage_times_out(wire
         with pytest.raises(TimedOut):
             await wire.call(sessions, "raw", "garbage", timeout=0.3)
         assert (await wire.call(sessions, "raw", "plain")).text == "as text"
+
+
+@pytest.mark.parametrize("way", ["stdio", "http"])
+async def test_a_servers_own_error_is_its_answer_whatever_the_code_means_elsewhere(wire: Any, way: str) -> None:
+    """-32000 and -32001 are what the SDK makes of a lost connection and of a timeout, and codes that servers use."""
+    with wire.http(wire.RAW) as (port, _process):
+        await wire.listening(port)
+        raw = wire.child(wire.RAW) if way == "stdio" else ServerConfig(url=f"http://127.0.0.1:{port}/mcp")
+        async with wire.connected(raw=raw) as sessions:
+            met = sessions.process("raw")
+            for code in (-32000, -32001):
+                with pytest.raises(Answered, match=f"error {code}: the order is locked"):
+                    await wire.call(sessions, "raw", f"own_{code}", retry_reads=True)
+            with pytest.raises(TimedOut):
+                await wire.call(sessions, "raw", "mute", timeout=0.3)
+            assert sessions.process("raw") == met
+
+
+async def test_a_result_of_more_parts_than_anybody_reads_is_not_read(wire: Any) -> None:
+    async with wire.connected(raw=wire.child(wire.RAW)) as sessions:
+        assert (await wire.call(sessions, "raw", "enough_parts")).text.count("x") == 1_000
+        with pytest.raises(BadResult, match="raw answered with more than 1,000 parts; nothing of it was read"):
+            await wire.call(sessions, "raw", "many_parts")
+
+
+async def test_a_read_that_was_sent_and_can_not_be_sent_again_is_not_called_unsent(wire: Any, tmp_path: Path) -> None:
+    """Its second attempt finds nobody: the command is gone. The first was sent all the same."""
+    command = tmp_path / "python"
+    command.symlink_to(sys.executable)
+    async with wire.connected(raw=ServerConfig(command=(str(command), wire.RAW))) as sessions:
+        command.unlink()
+        with pytest.raises(Gone, match="lost during the call"):
+            await wire.call(sessions, "raw", "quit", retry_reads=True)
 
 
 async def test_a_server_that_breaks_off_may_have_run_the_call(wire: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from host.config import ServerConfig
 from host.errors import BadResult, Gone, NotFound, ServerError, Unavailable
+from host.link import CONNECT_SECONDS
 from host.probes import config_digest
 from host.store.engine import Store
 from host.store.servers import ServerMemory
@@ -131,6 +132,23 @@ async def test_servers_that_cannot_be_reached_are_named_with_what_to_check(wire:
         for prefix in ("missing", "early", "far"):
             with pytest.raises(Unavailable):
                 await wire.call(sessions, prefix, "add")
+
+
+async def test_a_server_that_never_answers_is_waited_for_as_long_as_a_call_may_take_and_no_longer(wire: Any) -> None:
+    """Once for all: what wants it after that time gets an error at once, and the other servers are at work."""
+    hung = wire.child(wire.HUNG).model_copy(update={"timeout_seconds": 0.5})
+    with anyio.fail_after(CONNECT_SECONDS - 10):
+        async with wire.connected(hung=hung, good=wire.child(wire.BENCH)) as sessions:
+            assert (sessions.connected("hung"), sessions.connected("good")) == (False, True)
+            assert sessions.health()[0].state == "connecting"
+            assert sessions.health()[0].why, "in words"
+            with anyio.CancelScope() as at_once:
+                at_once.deadline = anyio.current_time() + 0.4
+                for asked in (sessions.list_tools, sessions.list_anew, sessions.list_resources):
+                    with pytest.raises(Unavailable, match="hung is still connecting: it has not answered yet"):
+                        await asked("hung")
+            assert not at_once.cancelled_caught
+            assert (await wire.call(sessions, "good", "add", arguments={"a": 1, "b": 2})).data == {"total": 3}
 
 
 async def test_an_unknown_prefix_is_an_error_that_lists_what_exists(wire: Any) -> None:

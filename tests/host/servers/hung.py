@@ -1,0 +1,6 @@
+"""A stdio server that reads everything and never answers."""
+
+import sys
+
+for _line in sys.stdin:
+    pass
