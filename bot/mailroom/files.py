@@ -23,8 +23,8 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 
-from bot.mailroom.mask import mask_cards
 from bot.mailroom.port import Reply
+from host.mask import mask_cards
 from host.port import DeliveryUnknown, Undelivered
 from host.types import Json, Ticket
 

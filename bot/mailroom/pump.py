@@ -1,4 +1,7 @@
-"""Carries tickets from an inbox to the host: nothing is lost when the host can't take one just now."""
+"""Carries tickets from an inbox to the host: nothing is lost when the host can't take one just now.
+
+One of the process's edges: whatever goes wrong with one ticket never ends the task, and with it the bot.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Protocol
 import anyio
 
 from bot.mailroom.port import Inbox
-from host.errors import HostError
+from host.errors import where
 from host.types import Ticket
 
 log = logging.getLogger(__name__)
@@ -32,7 +35,7 @@ async def _until_taken(host: Intake, ticket: Ticket) -> bool:
     while True:
         try:
             return await host.intake(ticket)
-        except HostError as error:
+        except Exception as error:  # noqa: BLE001  the process's edge: a database that is busy now is not busy for ever
             wait = next(waits)
-            log.warning("ticket_intake failed error=%s; tried again in %s s", type(error).__name__, wait)
+            log.warning("ticket_intake failed error=%s at %s; tried again in %s s", type(error).__name__, where(error), wait)
             await anyio.sleep(wait)

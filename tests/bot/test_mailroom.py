@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.mailroom.files import FileInbox, FileOutgoing, parse_ticket, read_tickets
-from bot.mailroom.mask import mask_cards
 from bot.mailroom.port import Reply
 from bot.mailroom.pump import take_in
 from host.errors import HostError
+from host.mask import mask_cards
 from host.port import Undelivered
 
 pytestmark = pytest.mark.anyio
@@ -181,22 +182,26 @@ async def test_a_file_that_comes_later_is_waited_for(tmp_path):
     assert ids == ["T-0001"]
 
 
-async def test_a_ticket_is_brought_again_until_the_host_takes_it(tmp_path):
+@pytest.mark.parametrize("fault", [HostError("not now"), sqlite3.OperationalError("database is locked WORDS-4711")])
+async def test_a_ticket_is_brought_again_until_the_host_takes_it_whatever_went_wrong(tmp_path, caplog, fault):
     watched = Watched(tmp_path / "in.jsonl")
     watched.append(line(1) + "\n" + line(1) + "\n")
-    host = Moody()
+    host = Moody(fault)
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(take_in, watched.inbox, host)
             await host.enough.wait()
             tasks.cancel_scope.cancel()
     assert host.tickets == ["T-0001"]
+    assert f"ticket_intake failed error={type(fault).__name__}" in caplog.text
+    assert "WORDS-4711" not in caplog.text
 
 
 class Moody:
     """Refuses the first time; knows tickets by their intake key."""
 
-    def __init__(self) -> None:
+    def __init__(self, fault: Exception) -> None:
+        self.fault = fault
         self.tickets: list[str] = []
         self.asked = 0
         self.enough = anyio.Event()
@@ -204,7 +209,7 @@ class Moody:
     async def intake(self, ticket) -> bool:
         self.asked += 1
         if self.asked == 1:
-            raise HostError("not now")
+            raise self.fault
         fresh = ticket.id not in self.tickets
         if fresh:
             self.tickets.append(ticket.id)

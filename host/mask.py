@@ -1,4 +1,7 @@
-"""Card numbers are masked when a ticket is taken in, before anything is stored (spec H31).  Pure."""
+"""Card numbers are masked when a ticket is taken in, whoever brings it, before anything is stored (spec H31).
+
+Pure. Masking twice changes nothing. Refuses to know where a ticket came from.
+"""
 
 from __future__ import annotations
 
