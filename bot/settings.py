@@ -12,9 +12,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from host.config import Frozen, HostConfig
@@ -35,6 +35,16 @@ class Environment(BaseSettings):
     deskhand_slack_url: str = ""
 
 
+def _member(value: str) -> str:
+    """A user group would be taken silently and match nobody."""
+    if re.fullmatch(r"S[A-Z0-9]{6,}", value):
+        raise ValueError(f"{value} is a user group, which is not supported yet: list its members' ids (U…) one by one")
+    return value
+
+
+Member = Annotated[str, AfterValidator(_member)]
+
+
 class Person(Frozen):
     """Who a Slack user is to the servers ("staff-0007")."""
 
@@ -45,9 +55,9 @@ class Person(Frozen):
 class RolesSettings(Frozen):
     """Slack user ids; an empty list means nobody (spec H19)."""
 
-    staff: tuple[str, ...] = ()
-    lead: tuple[str, ...] = ()
-    admin: tuple[str, ...] = ()
+    staff: tuple[Member, ...] = ()
+    lead: tuple[Member, ...] = ()
+    admin: tuple[Member, ...] = ()
     people: Mapping[str, Person] = Field(default_factory=dict)
 
 
@@ -75,13 +85,13 @@ class ModelSettings(Frozen):
     api_key_env: str = ""
     name: str = "qwen2.5-coder-1.5b"
     recordings: str = "{here}/tests/recordings/ticket-runs"
-    context: int = 8192
-    threads: int = 2
+    context: int = Field(default=8192, ge=256)
+    threads: int = Field(default=2, ge=1, le=1_024)
     #: The engine's priority: 0 as other programs, 10 gives way to them, so that clicks are acknowledged in time (spec M3).
-    niceness: int = 10
-    temperature: float = 0.0
-    seed: int = 0
-    max_tokens: int = 400
+    niceness: int = Field(default=10, ge=0, le=19)
+    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    max_tokens: int = Field(default=400, ge=1, le=100_000)
 
 
 class DatabaseSettings(Frozen):
@@ -186,17 +196,19 @@ def _filled(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _line(text: str, place: list[str]) -> int:
-    """The line that a place in the file is about: its table, then its key below that; 0 when it can't be told."""
+    """The line that a place in the file is about: its table, then its deepest key below that; 0 when it can't be told."""
     lines = text.splitlines()
-    at = 0
+    at, left = 0, place
     for depth in range(len(place), 0, -1):
         header = ".".join(part for part in place[:depth] if not part.isdigit())
         tables = [i for i, line in enumerate(lines) if line.strip().strip("[]") == header]
         if tables:
             number = next((int(part) for part in place if part.isdigit()), 0)
-            at = tables[min(number, len(tables) - 1)]
+            at, left = tables[min(number, len(tables) - 1)], place[depth:]
             break
-    for i in range(at, len(lines)):
-        if lines[i].split("=")[0].strip() == place[-1]:
-            return i + 1
+    end = next((i for i in range(at + 1, len(lines)) if at and lines[i].startswith("[")), len(lines))
+    for name in reversed([part for part in left if not part.isdigit()]):
+        for i in range(at, end):
+            if lines[i].split("=")[0].strip() == name:
+                return i + 1
     return at + 1 if at else 0

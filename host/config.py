@@ -33,6 +33,11 @@ def _regex(value: str) -> str:
 
 
 Regex = Annotated[str, BeforeValidator(_regex)]
+#: How long a call, a run and a question may take. None is endless: "inf" in the file is refused, as is what is no time at all.
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Hours = Annotated[float, Field(gt=0, le=8_760, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1_000)]
+Characters = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class ReadBack(Frozen):
@@ -63,7 +68,7 @@ class ToolConfig(Frozen):
     #: The money that a call moves, for limits and a day's total: a field of an argument's record, "quote_id.amount".
     amount: str = ""
     #: Over this amount, or when it can't be told, two different leads have to approve (spec H19).
-    two_leads_over: Decimal | None = None
+    two_leads_over: Decimal | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _an_amount_to_judge(self) -> ToolConfig:
@@ -114,7 +119,7 @@ class ServerConfig(Frozen):
     #: Its record survives a restart of its process (spec H13).
     durable: bool = False
     currency: str = ""
-    timeout_seconds: float = 10.0
+    timeout_seconds: Seconds = 10.0
     #: Keys of the call's _meta: {"ticket": "shop.example/ticket_id", "acting": "shop.example/acting"} (spec H10).
     meta: Mapping[Literal["ticket", "acting"], str] = Field(default_factory=dict)
     #: Resources attached to every prompt, besides those marked for the assistant at priority >= 0.8 (spec H23).
@@ -197,9 +202,9 @@ class PromptConfig(Frozen):
     business: str = ""
     rules: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
-    resource_max_chars: int = 4000
+    resource_max_chars: Characters = 4000
     #: How much of the model's context the tools may fill; over it the start is refused, or only said (spec H24).
-    tools_share: float = 0.25
+    tools_share: float = Field(default=0.25, ge=0, le=1, allow_inf_nan=False)
     over_share: Literal["refuse", "say"] = "refuse"
     #: The day the model is told; left out means the clock's. Set where tickets of a fixed day are replayed (spec M7).
     today: date | None = None
@@ -236,16 +241,16 @@ class HoursConfig(Frozen):
 class Limits(Frozen):
     """Spec H14, H22. `hours_for` sets other times than `question_hours` by kind of question: {"consent": 8}."""
 
-    model_calls: int = 4
-    model_calls_after_answer: int = 2
-    tool_calls: int = 8
-    same_call: int = 2
-    input_rounds: int = 10
-    deadline_seconds: float = 900.0
-    question_hours: float = 24.0
-    hours_for: Mapping[QuestionKind, float] = Field(default_factory=dict)
-    result_max_chars: int = 6000
-    workers: int = 1
+    model_calls: Count = 4
+    model_calls_after_answer: Count = 2
+    tool_calls: Count = 8
+    same_call: Count = 2
+    input_rounds: Count = 10
+    deadline_seconds: Seconds = 900.0
+    question_hours: Hours = 24.0
+    hours_for: Mapping[QuestionKind, Hours] = Field(default_factory=dict)
+    result_max_chars: Characters = 6000
+    workers: int = Field(default=1, ge=1, le=64)
 
 
 class HostConfig(Frozen):

@@ -10,6 +10,7 @@ from typing import Final
 # Buttons.  value: a question's id, unless said otherwise.
 TICKET_WORK: Final = "ticket.work"  # value: the ticket's id
 TICKET_WORK_WITH: Final = "ticket.work.with"  # value: the ticket's id
+TICKET_STOP: Final = "ticket.stop"  # value: the ticket's id
 TICKET_WHOLE: Final = "ticket.whole"  # value: the ticket's id
 CONSENT_APPROVE: Final = "consent.approve"
 CONSENT_DECLINE: Final = "consent.decline"

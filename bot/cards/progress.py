@@ -9,6 +9,8 @@ from bot.cards.text import escaped
 from bot.cards.words import Mentions
 from host.views import ProgressView
 
+_STOPPING = "Every run ends now, also those that wait for people: their questions are closed, nothing more runs."
+
 
 def render(view: ProgressView, *, mentions: Mentions) -> Rendered:
     del mentions
@@ -22,6 +24,10 @@ def render(view: ProgressView, *, mentions: Mentions) -> Rendered:
         elements.append(bullets([[t(f"{outcome.replace('_', ' ')}: {count}", 100)] for outcome, count in counted[:15]]))
     blocks: list[Block] = [rich(*elements)]
     if view.running:
-        asked = confirm("Stop the queue run?", "Tickets that wait for people keep waiting; no new ticket is begun.", "Stop")
+        asked = confirm(
+            "Stop the queue run?",
+            _STOPPING,
+            "Stop",
+        )
         blocks.append(actions(button("Stop", ids.PROGRESS_STOP, view.id, style="danger", confirm=asked)))
     return Rendered(escaped(f"{state}: {words}.", 600), tuple(blocks))

@@ -15,7 +15,7 @@ HELP = (
     ("run [n | all | T-0009]", "work waiting tickets, or one ticket (a queue run: admins; one ticket: staff, leads, admins)"),
     ("run T-0009 with shop://policies/returns", "work one ticket with a document that a server lists, for this ticket alone"),
     ("status", "the queue, open questions, the servers' health"),
-    ("stop", "stop the queue run (admins)"),
+    ("stop [T-0009]", "stop every run, or one ticket's, also while it waits for people (admins)"),
     ("freeze SERVER", "let no call reach this server (admins)"),
     ("unfreeze SERVER", "let calls reach it again (admins)"),
     ("tools", "what the model is offered, and what is off and why"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.cards import ids
-from bot.cards.elements import Block, Part, actions, button, header, line, own, quote, rich, t, when
+from bot.cards.elements import Block, Part, actions, button, confirm, header, line, own, quote, rich, t, when
 from bot.cards.rendered import Rendered
 from bot.cards.text import escaped, is_cut
 from bot.cards.words import Mentions
@@ -28,6 +28,11 @@ def render(view: TicketView, *, mentions: Mentions) -> Rendered:
     if can_work(view):
         buttons.append(button("Work this", ids.TICKET_WORK, ticket.id, style="primary"))
         buttons.append(button("Work with documents…", ids.TICKET_WORK_WITH, ticket.id))
+    if can_stop(view):
+        asked = confirm(
+            "Stop this run?", "It ends now, also where it waits: its questions are closed, nothing more runs.", "Stop"
+        )
+        buttons.append(button("Stop", ids.TICKET_STOP, ticket.id, style="danger", confirm=asked))
     if long:
         buttons.append(button("Whole text", ids.TICKET_WHOLE, ticket.id))
     if buttons:
@@ -40,6 +45,11 @@ def can_work(view: TicketView) -> bool:
     """Whether the card offers Work this: nothing runs on it now, and it is our turn. The host decides again on the click."""
     idle = view.run is None or view.run.state is RunState.DONE
     return idle and not view.waiting and view.state not in (TicketState.WAITING_FOR_CUSTOMER, TicketState.DONE)
+
+
+def can_stop(view: TicketView) -> bool:
+    """Whether a run is under way or waits. The host decides on the click, and who may."""
+    return view.run is not None and view.run.state is not RunState.DONE
 
 
 def _sender(ticket: Ticket) -> Part:

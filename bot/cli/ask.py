@@ -12,19 +12,22 @@ import anyio
 import typer
 
 from bot import wiring
+from bot.cli.alone import alone, apart
 from bot.cli.queue import ModelKind
 from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, told
 from bot.cli.terminal import TerminalDesk, print_answer
 from bot.headless import ADMIN
 from bot.mailroom.files import read_tickets
-from bot.settings import Settings
-from host.types import Flag, QuestionKind, Ticket
+from bot.settings import Person, RolesSettings, Settings
+from host.facade import Host
+from host.types import Actor, Flag, QuestionKind, RoleName, Ticket
 
 
 @told
 def ask(
     question: Annotated[str, typer.Argument(help="What a customer would write.")],
     ticket: Annotated[str, typer.Option(help="Ask in this ticket's name, for its customer.")] = "",
+    person: Annotated[str, typer.Option("--as", help="Who you are: a user id of [roles]; left out, nothing is decided.")] = "",
     model: Annotated[ModelKind | None, typer.Option(help="Replay recordings, or decode here.")] = None,
     config: Config = None,
     state: State = None,
@@ -32,10 +35,23 @@ def ask(
     """Ask one question; whatever needs consent is asked in this terminal."""
     log_to_stderr()
     with tempfile.TemporaryDirectory(prefix="deskhand-ask-") as folder:
-        settings = load(config, state or Path(folder))
+        settings = apart(load(config, state or Path(folder)))
+        who = _person(settings.roles, person)
         if model is not None:
             settings = wiring.with_model(settings, model)
-        anyio.run(_ask, settings, _ticket(settings, question, ticket))
+        with alone(settings):
+            anyio.run(_ask, settings, _ticket(settings, question, ticket), who)
+
+
+def _person(roles: RolesSettings, user: str) -> Actor | None:
+    """Who sits here, as the configuration has them: nobody is made up, neither a role nor a subject (spec H10)."""
+    lists: dict[RoleName, tuple[str, ...]] = {"staff": roles.staff, "lead": roles.lead, "admin": roles.admin}
+    mine = frozenset(role for role, users in lists.items() if user in users)
+    if user and not mine:
+        known = ", ".join(dict.fromkeys(one for users in lists.values() for one in users)) or "nobody"
+        raise fail(f"--as {user}: [roles] lists no such user; there are: {known}")
+    listed = roles.people.get(user, Person(subject=user, name=user))
+    return Actor(listed.subject, user, listed.name, mine) if user else None
 
 
 def _ticket(settings: Settings, question: str, ticket_id: str) -> Ticket:
@@ -53,16 +69,20 @@ def _ticket(settings: Settings, question: str, ticket_id: str) -> Ticket:
     return replace(found, subject="", body=question, source="terminal")
 
 
-async def _ask(settings: Settings, ticket: Ticket) -> None:
+async def _ask(settings: Settings, ticket: Ticket, person: Actor | None) -> None:
     model = wiring.build_model(settings)
-    async with model, wiring.running(settings, model, TerminalDesk, extra_env=settings.queue.env) as running:
-        await worked(running, ticket)
+
+    def desk(host: Host) -> TerminalDesk:
+        return TerminalDesk(host, person)
+
+    async with model, wiring.running(settings, model, desk, extra_env=settings.queue.env) as running:
+        await worked(running, ticket, person)
 
 
-async def worked(running: wiring.Running, ticket: Ticket) -> None:
+async def worked(running: wiring.Running, ticket: Ticket, person: Actor | None) -> None:
     """Work the ticket until nothing moves, and print what came of it; what still waits for somebody is said as such."""
     await running.host.intake(ticket)
-    await running.host.work(ticket.id, ADMIN)
+    await running.host.work(ticket.id, person or ADMIN)
     with console.status("working…"):
         while await running.queue.work_one():
             pass

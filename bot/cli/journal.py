@@ -13,6 +13,7 @@ import anyio
 import typer
 
 from bot.cards.text import visible
+from bot.cli.alone import alone
 from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, out, told
 from bot.clock import SystemClock
 from bot.mailroom.erasing import Traces, erase_files
@@ -133,9 +134,10 @@ def erase(
     if clean == bool(customer.strip()):
         raise fail("who is to be erased? Give a customer's id or mail address (or --clean alone)")
     settings = _with_database(load(config, state))
-    if not clean:
-        _erase(settings, customer.strip(), yes)
-    out.print(anyio.run(_clean, settings), soft_wrap=True)
+    with alone(settings):
+        if not clean:
+            _erase(settings, customer.strip(), yes)
+        out.print(anyio.run(_clean, settings), soft_wrap=True)
 
 
 def _erase(settings: Settings, wanted: str, yes: bool) -> None:

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from bot import wiring
+from bot.cli.alone import alone, apart, check_servers
 from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, out, told
 from bot.headless import ADMIN, HeadlessDesk, LeadRule, Rules, StaffRule
 from bot.mailroom.files import read_tickets
@@ -40,18 +41,21 @@ def queue(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write figures and tickets to this file.")] = None,
     config: Config = None,
     state: State = None,
+    live: Annotated[bool, typer.Option("--on-live-servers", help="Also on servers that are reached by url.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every call.")] = False,
 ) -> None:
-    """Work tickets with scripted people, on a fresh copy of the servers' data."""
+    """Work tickets with scripted people, on a new database, and with servers that are started anew for it."""
     log_to_stderr("INFO" if verbose else "WARNING")
     _check_folder(json_file)
     folder = state or Path(tempfile.mkdtemp(prefix="deskhand-queue-"))
-    settings = load(config, folder)
-    if model is not None:
-        settings = wiring.with_model(settings, model)
-    chosen = _chosen(settings, tickets, file, everything)
     try:
-        report = anyio.run(_work, settings, chosen, Rules(staff, lead), wiring.build_model(settings))
+        settings = apart(load(config, folder))
+        check_servers(settings, live)
+        if model is not None:
+            settings = wiring.with_model(settings, model)
+        chosen = _chosen(settings, tickets, file, everything)
+        with alone(settings):
+            report = anyio.run(_work, settings, chosen, Rules(staff, lead), wiring.build_model(settings))
     finally:
         if state is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -68,13 +72,15 @@ def record(
     into: Annotated[Path | None, typer.Option(help="The recordings' folder (default: the one in deskhand.toml).")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write figures and tickets to this file.")] = None,
     config: Config = None,
+    live: Annotated[bool, typer.Option("--on-live-servers", help="Also on servers that are reached by url.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every call.")] = False,
 ) -> None:
     """Work tickets on the real model and keep its replies, for `queue --model recorded`. Earlier recordings are kept."""
     log_to_stderr("INFO" if verbose else "WARNING")
     _check_folder(json_file)
     with tempfile.TemporaryDirectory(prefix="deskhand-record-") as folder:
-        settings = wiring.with_model(load(config, Path(folder)), "local")
+        settings = wiring.with_model(apart(load(config, Path(folder))), "local")
+        check_servers(settings, live)
         chosen = _chosen(settings, tickets, None, everything)
         target = into or Path(settings.model.recordings)
         report = anyio.run(_record, settings, chosen, Rules(staff, lead), target)

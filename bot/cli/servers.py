@@ -14,6 +14,7 @@ import typer
 
 from bot import wiring
 from bot.cards.differences import differences, in_words
+from bot.cli.alone import alone
 from bot.cli.shared import Config, State, fail, foreign, load, log_to_stderr, out, told
 from bot.headless import ADMIN, HeadlessDesk, Rules
 from bot.settings import Settings
@@ -31,7 +32,8 @@ def check(config: Config = None, state: State = None) -> None:
     log_to_stderr()
     with tempfile.TemporaryDirectory(prefix="deskhand-check-") as folder:
         settings = load(config, state or Path(folder))
-        sound = anyio.run(_check, settings)
+        with alone(settings):
+            sound = anyio.run(_check, settings)
     if not sound:
         raise typer.Exit(1)
 
@@ -42,7 +44,9 @@ def tools(config: Config = None, state: State = None) -> None:
     """Every tool by the name the model knows it by: its effect class, whether it may be used, and why not."""
     log_to_stderr()
     with tempfile.TemporaryDirectory(prefix="deskhand-tools-") as folder:
-        anyio.run(_tools, load(config, state or Path(folder)))
+        settings = load(config, state or Path(folder))
+        with alone(settings):
+            anyio.run(_tools, settings)
 
 
 @app.command()
@@ -52,9 +56,11 @@ def pins(
     config: Config = None,
     state: State = None,
 ) -> None:
-    """Show which tools are off until they are accepted, and what changed; a running bot learns of it at its next start."""
+    """Show which tools are off until they are accepted, and what changed. Stop the bot first."""
     log_to_stderr()
-    anyio.run(_pins, load(config, state), accept)
+    settings = load(config, state)
+    with alone(settings):
+        anyio.run(_pins, settings, accept)
 
 
 async def _pins(settings: Settings, accept: str) -> None:

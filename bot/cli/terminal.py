@@ -15,7 +15,6 @@ from anyio import to_thread
 from bot.cards.text import one_line
 from bot.cards.words import OUTCOMES, seconds
 from bot.cli.shared import foreign, out
-from bot.headless import STAFF
 from host.facade import Host
 from host.forms import (
     ChoiceField,
@@ -43,8 +42,6 @@ from host.types import (
 )
 from host.views import QuestionView, ToolView
 
-#: Whoever sits there: support staff and lead in one person.
-PERSON = Actor(STAFF.subject, "terminal", "you, in the terminal", frozenset({"staff", "lead"}))
 Asker = Callable[[str], str]
 """Shows a prompt and returns what was typed; raises EOFError when nothing can be typed any more."""
 _SHOWN_DEFAULTS = 120
@@ -53,8 +50,9 @@ _SHOWN_DEFAULTS = 120
 class TerminalDesk:
     """Asks the moment a question's card is delivered. Drafts are for the end."""
 
-    def __init__(self, host: Host, asker: Asker = input) -> None:
-        self._host, self._asker = host, asker
+    def __init__(self, host: Host, person: Actor | None, asker: Asker = input) -> None:
+        """`person` is who sits there, None when nobody said: then questions are shown, and stay open."""
+        self._host, self._person, self._asker = host, person, asker
 
     async def deliver(self, item: OutboxItem) -> Mapping[str, Json]:
         if item.kind is OutboxKind.CARD and item.key.startswith("question:"):
@@ -74,13 +72,20 @@ class TerminalDesk:
         if not card.ticket.sender_verified:
             out.print("[bold red]The sender is NOT verified.[/bold red]")
         _say(json.dumps(dict(question.payload.get("arguments") or {}), ensure_ascii=False))
+        if self._person is None:
+            _say("It stays open: nobody said who is here. Run this again with --as and your user id of [roles].")
+            return
+        allowed = await self._host.may_answer(question.id, self._person, declining=True)
+        if not allowed.ok:
+            _say(f"It stays open: {allowed.words}")
+            return
         answer = await self._answer(question)
         if answer is None:
             return
-        result = await self._host.answer(question.id, PERSON, answer)
+        result = await self._host.answer(question.id, self._person, answer)
         _say(result.words)
         if isinstance(result, NotTaken) and answer.action in ("approve", "accept"):
-            declined = await self._host.answer(question.id, PERSON, Answer("decline", result.words))
+            declined = await self._host.answer(question.id, self._person, Answer("decline", result.words))
             _say(f"So it is declined, and the run goes on. {declined.words}")
 
     async def _answer(self, question: Question) -> Answer | None:

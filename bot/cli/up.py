@@ -13,6 +13,7 @@ import typer
 
 from bot import wiring
 from bot.app import Clients, SlackSettings, SocketRunner, build_app, check_app_token, clients, identify
+from bot.cli.alone import alone
 from bot.cli.shared import Config, State, console, fail, foreign, load, log_to_stderr, told
 from bot.demo.engine import ready_marker
 from bot.listeners.edge import Background
@@ -43,7 +44,8 @@ def up(
     settings = load(config, state)
     slack = _slack(settings)
     model = _standby(settings) if demo else wiring.build_model(settings)
-    anyio.run(serve, settings, slack, model, demo)
+    with alone(settings):
+        anyio.run(serve, settings, slack, model, demo)
 
 
 def _slack(settings: Settings) -> SlackSettings:

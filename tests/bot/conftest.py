@@ -264,7 +264,7 @@ class MemoryHost:
     async def receipt_of(self, key: str) -> Mapping[str, Any] | None:
         return self.receipts.get(key)
 
-    async def may_answer(self, question_id: str, actor: Actor) -> Said:
+    async def may_answer(self, question_id: str, actor: Actor, declining: bool = False) -> Said:
         refused = self._refused(self._view(question_id).question, actor)
         return Said(not refused, refused)
 
@@ -314,8 +314,8 @@ class MemoryHost:
     async def run_queue(self, actor: Actor, count: int | None) -> Said:
         return self._do("run", str(count), actor, "admin" in actor.roles)
 
-    async def stop(self, actor: Actor) -> Said:
-        return self._do("stop", "", actor, "admin" in actor.roles)
+    async def stop(self, actor: Actor, ticket_id: str | None = None) -> Said:
+        return self._do("stop", ticket_id or "", actor, "admin" in actor.roles)
 
     async def freeze(self, server: str, actor: Actor) -> Said:
         return self._do("freeze", server, actor, "admin" in actor.roles)

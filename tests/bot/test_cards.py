@@ -151,6 +151,7 @@ def test_each_state_of_a_ticket_can_be_drawn(views, state, run):
     assert (ids.TICKET_WORK in buttons(card)) == (
         run in (None, RunState.DONE) and state not in (TicketState.WAITING_FOR_CUSTOMER, TicketState.DONE)
     )
+    assert (ids.TICKET_STOP in buttons(card)) == (run not in (None, RunState.DONE))
 
 
 @pytest.mark.parametrize("running", [True, False])

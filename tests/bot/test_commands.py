@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from bot.cli.alone import alone, apart, check_servers
 from bot.cli.shared import foreign
+from bot.settings import load
+from host.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,6 +105,78 @@ def test_an_unknown_model_lists_the_known_ones() -> None:
 def test_no_recordings_says_how_to_make_them(config: Path, tmp_path: Path) -> None:
     path = changed(config, "[model]", f'[model]\nrecordings = "{tmp_path}/none"')
     assert "deskhand record" in one_line(deskhand("queue", "--all", "--model", "recorded", "--config", path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[limits]", "[limits]\nworkers = 0"),
+        ("[limits]", "[limits]\ndeadline_seconds = -5"),
+        ("[limits]", "[limits]\nmodel_calls = 0"),
+        ("[limits]", "[limits]\nresult_max_chars = 0"),
+        ("question_hours = 24", "question_hours = -1"),
+        ("question_hours = 24", "question_hours = inf"),
+        ("question_hours = 24", "question_hours = nan"),
+        ("hours_for = { sign_off = 72 }", "hours_for = { consent = 0 }"),
+        ("trusted = true", "trusted = true\ntimeout_seconds = 0"),
+        ("[prompt]", "[prompt]\nresource_max_chars = -1"),
+        ("[prompt]", "[prompt]\ntools_share = 1.5"),
+        ("[prompt]", "[prompt]\ntools_share = -0.1"),
+        ("[model]", "[model]\nmax_tokens = 0"),
+        ("[model]", "[model]\nthreads = 0"),
+        ('staff = ["U_MAYA", "U_TOM"]', 'staff = ["U_MAYA", "S0123456789"]'),
+    ],
+)
+def test_what_is_no_limit_and_who_is_no_person_is_refused_with_its_line(config: Path, old: str, new: str) -> None:
+    path = changed(config, old, new)
+    with pytest.raises(ConfigError) as refused:
+        load(Path(path))
+    key = new.splitlines()[-1].partition(" ")[0]
+    line = next(n for n, text in enumerate(config.read_text().splitlines(), 1) if text == new.splitlines()[-1])
+    assert f"line {line}" in str(refused.value)
+    assert key in str(refused.value)
+    if "S0123456789" in new:
+        assert "S0123456789 is a user group, which is not supported yet: list its members' ids" in str(refused.value)
+
+
+def test_a_second_process_on_one_database_is_refused_in_words(tmp_path: Path) -> None:
+    settings = load(ROOT / "deskhand.toml", tmp_path)
+    with alone(settings):
+        for command in (("servers", "check"), ("servers", "pins"), ("up",)):
+            tokens = {"SLACK_BOT_TOKEN": "xoxb-local", "SLACK_APP_TOKEN": "xapp-local"}
+            said = one_line(deskhand(*command, "--state", str(tmp_path), **tokens))
+            assert f"{tmp_path}/deskhand.db is in use by process {os.getpid()}" in said
+            assert "stop that first" in said
+    with alone(settings):
+        pass
+
+
+def test_what_answers_by_script_works_on_a_new_database_alone(tmp_path: Path) -> None:
+    (tmp_path / "deskhand.db").touch()
+    for command in (("queue", "--tickets", "T-0004"), ("ask", "Where is my order?", "--as", "U_MAYA")):
+        said = one_line(deskhand(*command, "--model", "recorded", "--state", str(tmp_path)))
+        assert "deskhand.db is there already" in said
+        assert "--state" in said
+
+
+def test_a_shared_database_is_never_worked_by_scripted_people(config: Path, tmp_path: Path) -> None:
+    path = changed(config, "[roles]", '[database]\nurl = "postgresql://desk@db.example/desk"\n\n[roles]')
+    settings = apart(load(Path(path), tmp_path / "new"))
+    assert settings.database.url == f"sqlite:///{tmp_path}/new/deskhand.db"
+
+
+@pytest.mark.parametrize("command", [("queue", "--all"), ("record", "--all")])
+def test_scripted_people_do_not_answer_for_live_servers(config: Path, command: tuple[str, ...]) -> None:
+    path = changed(config, 'command = ["{python}", "-m", "servers.partner"]', 'url = "http://127.0.0.1:9/mcp"')
+    said = one_line(deskhand(*command, "--config", path))
+    assert "partner" in said
+    assert "--on-live-servers" in said
+    check_servers(load(Path(path)), True)
+
+
+def test_somebody_whom_no_role_lists_is_nobody_at_the_terminal() -> None:
+    said = one_line(deskhand("ask", "Where is my order?", "--as", "U_SOL"))
+    assert "[roles] lists no such user; there are: U_MAYA" in said
 
 
 def test_a_queue_needs_to_be_told_which_tickets() -> None:

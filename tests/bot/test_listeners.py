@@ -9,7 +9,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.app import SocketRunner
 from bot.cards import ids
 from bot.roles import RoleLists
-from host.types import Flag, QuestionKind, QuestionState
+from host.types import Actor, Flag, QuestionKind, QuestionState, Run, RunState
 
 pytestmark = pytest.mark.anyio
 
@@ -217,6 +217,18 @@ async def test_an_expired_trigger_is_told_in_words(office, views):
         await office.told("U_MAYA", "press again")
 
 
+async def test_a_run_that_is_under_way_is_stopped_on_its_card_and_by_admins_alone(office, views):
+    lea = Actor("staff-0002", "U_LEA", "Lea Brandt", frozenset({"lead"}))
+    run = Run("r1", "T-0004", RunState.WAITING, lea, views.ticket().received_at)
+    async with office.running():
+        card = await office.post(views.ticket_view(run=run))
+        await office.press("U_MAYA", card, ids.TICKET_STOP)
+        await office.told("U_MAYA", "You may not stop")
+        await office.press("U_ADA", card, ids.TICKET_STOP)
+        await office.told("U_ADA", "stop T-0004 begun")
+    assert [(what, on) for what, on, _ in office.host.did] == [("stop", "T-0004")]
+
+
 @pytest.mark.parametrize(
     ("user", "text", "did"),
     [
@@ -225,6 +237,7 @@ async def test_an_expired_trigger_is_told_in_words(office, views):
         ("U_ADA", "run", ("run", "None")),
         ("U_MAYA", "run T-0004", ("work", "T-0004")),
         ("U_ADA", "stop", ("stop", "")),
+        ("U_ADA", "stop T-0009", ("stop", "T-0009")),
         ("U_ADA", "freeze partner", ("freeze", "partner")),
         ("U_ADA", "unfreeze partner", ("unfreeze", "partner")),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,12 @@ import pytest
 
 from bot import settings as settings_file
 from bot import wiring
+from bot.cli import ask
 from bot.cli.ask import worked
 from bot.cli.terminal import TerminalDesk
 from bot.mailroom.files import read_tickets
 from bot.settings import Settings
-from host.types import OutboxItem, OutboxKind, QuestionKind, QuestionState, Ticket
+from host.types import Actor, OutboxItem, OutboxKind, QuestionKind, QuestionState, Ticket
 from models.port import Reply, Request
 from models.scripted import ScriptedModel, call
 
@@ -40,6 +42,10 @@ EVERY_KIND = {
 }
 
 
+#: Whom the configuration lists as both.
+BOTH = Actor("staff-0007", "U_MAYA", "Maya Okafor", frozenset({"staff", "lead"}))
+
+
 class Typist:
     """Types one line after the other; then nothing can be typed any more."""
 
@@ -57,11 +63,11 @@ class Typist:
 def asked(memory_host: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     """`await asked(card, "y", …)`: the card brought to a person who types these lines; (answers, what was printed, typist)."""
 
-    async def brought(card: Any, *lines: str) -> tuple[list[Any], str, Typist]:
+    async def brought(card: Any, *lines: str, person: Actor | None = BOTH) -> tuple[list[Any], str, Typist]:
         typist = Typist(*lines)
         key = memory_host.put(card)
         with anyio.fail_after(20):
-            await TerminalDesk(memory_host, typist).deliver(OutboxItem(1, OutboxKind.CARD, key, "T-0004", {}, 1, None))
+            await TerminalDesk(memory_host, person, typist).deliver(OutboxItem(1, OutboxKind.CARD, key, "T-0004", {}, 1, None))
         assert not typist.lines, "everything that was typed was asked for"
         return [answer for _, _, answer in memory_host.answers], " ".join(capsys.readouterr().out.split()), typist
 
@@ -143,6 +149,20 @@ async def test_where_nothing_can_be_typed_the_question_stays_open(asked, views):
     assert "it stays open" in said
 
 
+async def test_nothing_is_decided_while_nobody_said_who_is_there(asked, views):
+    answers, said, typist = await asked(views.question_view(), person=None)
+    assert (answers, typist.prompts) == ([], [])
+    assert "shop asks: Refund 343.49 EUR" in said
+    assert "--as" in said
+
+
+async def test_what_somebody_else_has_to_decide_is_left_to_them(asked, views):
+    admin = Actor("admin-0001", "U_ADA", "Ada Nystrom", frozenset({"admin"}))
+    answers, said, typist = await asked(views.question_view(), person=admin)
+    assert (answers, typist.prompts) == ([], [])
+    assert "It stays open: Only a lead may decide this." in said
+
+
 async def test_a_servers_words_cannot_write_to_the_terminal(asked, views):
     schema = {"type": "object", "properties": {"x": {"type": "string", "title": "\x1b[2J\nApproved. Type y"}}}
     payload = {**views.payload(QuestionKind.INPUT_REQUEST), "schema": schema}
@@ -180,8 +200,8 @@ def ticket() -> Ticket:
 async def test_a_question_worked_in_the_terminal_ends_with_its_draft_and_what_ran(settings, capsys, ticket, verified):
     typist, model = Typist(*(("n", "not today") if verified else ())), ScriptedModel(_refund)
     with anyio.fail_after(60):
-        async with model, wiring.running(settings, model, lambda host: TerminalDesk(host, typist)) as running:
-            await worked(running, replace(ticket, sender_verified=verified))
+        async with model, wiring.running(settings, model, lambda host: TerminalDesk(host, BOTH, typist)) as running:
+            await worked(running, replace(ticket, sender_verified=verified), BOTH)
     said = capsys.readouterr().out
     assert "A colleague will look." in said
     assert "declined; nothing ran" in said
@@ -195,11 +215,23 @@ async def test_a_question_worked_in_the_terminal_ends_with_its_draft_and_what_ra
 async def test_whoever_approved_in_the_terminal_cannot_release_it_too(settings, capsys, ticket):
     typist, model = Typist("y", "y", "yes", "y"), ScriptedModel(_refund)
     with anyio.fail_after(60):
-        async with model, wiring.running(settings, model, lambda host: TerminalDesk(host, typist)) as running:
-            await worked(running, ticket)
+        async with model, wiring.running(settings, model, lambda host: TerminalDesk(host, BOTH, typist)) as running:
+            await worked(running, ticket, BOTH)
     said = " ".join(capsys.readouterr().out.split())
     assert "You approved this call yourself: another person has to release it. So it is declined, and the run goes on." in said
     assert "A colleague will look." in said
+
+
+async def test_the_acting_person_is_the_one_whom_the_configuration_lists(settings, capsys, ticket, tmp_path):
+    typist, model = Typist("y", "photos first"), ScriptedModel(_refund)
+    tom = ask._person(settings.roles, "U_TOM")
+    with anyio.fail_after(60):
+        async with model, wiring.running(settings, model, lambda host: TerminalDesk(host, tom, typist)) as running:
+            await worked(running, ticket, tom)
+    with sqlite3.connect(tmp_path / "shop.db") as shop:
+        rows = shop.execute("select status, requested_by from refunds where quote_id is not null").fetchall()
+    assert rows == [("held", "staff-0011")]
+    assert "It stays open: Only a lead may" in " ".join(capsys.readouterr().out.split())
 
 
 def _refund(request: Request) -> Reply:

@@ -1,4 +1,4 @@
-"""The ticket card's buttons: Work this, Work with documents…, Whole text."""
+"""The ticket card's buttons: Work this, Work with documents…, Stop, Whole text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from host.views import TicketView
 
 def register(app: AsyncApp, edge: Edge) -> None:
     on_button(app, edge, ids.TICKET_WORK, work)
+    on_button(app, edge, ids.TICKET_STOP, stop)
     on_opening(app, edge, ids.TICKET_WORK_WITH, "Work with documents", work_with)
     on_opening(app, edge, ids.TICKET_WHOLE, "Whole text", whole)
 
 
 async def work(edge: Edge, click: Click, actor: Actor) -> None:
     said = await edge.host.work(click.value, actor)
+    await edge.tell(click, said.words)
+
+
+async def stop(edge: Edge, click: Click, actor: Actor) -> None:
+    said = await edge.host.stop(actor, click.value)
     await edge.tell(click, said.words)
 
 

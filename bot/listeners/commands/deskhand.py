@@ -1,4 +1,4 @@
-"""/deskhand run [n | all | T-… [with ADDRESS …]] | status | stop | freeze | unfreeze | tools | help (spec B6, H23).
+"""/deskhand run [n | all | T-… [with ADDRESS …]] | status | stop [T-…] | freeze | unfreeze | tools | help (spec B6, H23).
 
 The host decides who may.
 """
@@ -34,6 +34,8 @@ async def run(edge: Edge, actor: Actor, text: str) -> Rendered:
             return cards.tools(await edge.host.tools())
         case ["stop"]:
             return _said(await edge.host.stop(actor))
+        case ["stop", ticket_id]:
+            return _said(await edge.host.stop(actor, ticket_id))
         case ["freeze", server]:
             return _said(await edge.host.freeze(server, actor))
         case ["unfreeze", server]:
