@@ -21,10 +21,11 @@ from bot.cards.rendered import Rendered, bare, stamp, validate
 from bot.cards.text import escaped, pieces
 from bot.cards.ticket import THREAD_NOTE
 from bot.cards.words import Mentions
+from bot.refusals import LASTING, Lasting, Refusals
 from host.errors import NotFound
 from host.port import DeliveryUnknown, Undelivered
-from host.types import Json, OutboxItem, OutboxKind
-from host.views import Card, ReminderView
+from host.types import Json, OutboxItem, OutboxKind, QuestionKind, QuestionState
+from host.views import Card, QuestionView, ReminderView
 
 log = logging.getLogger(__name__)
 Receipt = Mapping[str, Json]
@@ -34,18 +35,6 @@ Remind = Callable[[str, int], Awaitable[ReminderView | None]]
 _PAGES, _PAGE = 5, 200
 #: Slack takes the message, but not what is in it.
 _UNFIT = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text"})
-#: Errors of Slack that no second try can mend, and what to do about them.
-_FINAL = {
-    "channel_not_found": "Slack knows no such channel for this app: check `channel` in deskhand.toml and invite the bot to it",
-    "not_in_channel": "the bot is not in the channel: invite it with /invite @deskhand",
-    "is_archived": "the channel is archived: unarchive it or set another `channel`",
-    "invalid_auth": "Slack does not accept the bot token: check SLACK_BOT_TOKEN",
-    "not_authed": "no bot token was sent: set SLACK_BOT_TOKEN",
-    "account_inactive": "the bot's token belongs to a removed app or account: install the app again",
-    "token_revoked": "the bot's token was revoked: install the app again",
-    "missing_scope": "the app lacks a scope: install it again from manifest.yml",
-    "user_not_in_channel": "the person is not in the channel, so Slack can't show it to them",
-}
 
 
 class Mail(Protocol):
@@ -70,6 +59,7 @@ class SlackDesk:
         web: AsyncWebClient,
         channel: str,
         mail: Mail,
+        refusals: Refusals | None = None,
     ) -> None:
         """`card`, `receipt_of` and `reminder` are the host's (`host.facade.Host`). `poster` repeats nothing after a lost
         connection, `web` may (`bot.app.clients`). `channel` is the channel's id."""
@@ -81,6 +71,7 @@ class SlackDesk:
         self._web = web
         self._channel = channel
         self._mail = mail
+        self._refusals = refusals or Refusals()
 
     async def deliver(self, item: OutboxItem) -> Receipt:
         """Bring one item out (`host.port.Desk`)."""
@@ -97,13 +88,22 @@ class SlackDesk:
     # Cards
 
     async def _deliver_card(self, item: OutboxItem) -> Receipt:
-        card = stamp(self._checked(item.key, draw(await self._card(item.key), self._mentions())), item.version)
+        state = await self._card(item.key)
+        card = stamp(self._checked(item.key, draw(state, self._mentions())), item.version)
         try:
-            receipt = await self._bring(item, card)
+            receipt = await self._bring_fit(item, card)
+        except Lasting as error:
+            unseen = item.receipt is None and not item.uncertain
+            raise self._refusals.judged(item, error, gives_up=unseen and _a_call_waits(state)) from error
+        self._refusals.delivered(item)
+        return await self._with_note(item, receipt) if item.key.startswith("ticket:") else receipt
+
+    async def _bring_fit(self, item: OutboxItem, card: Rendered) -> Receipt:
+        try:
+            return await self._bring(item, card)
         except _Unfit as error:
             log.error("card_refused key=%s why=%s; shown without its blocks", item.key, error)
-            receipt = await self._bring(item, stamp(bare(card), item.version))
-        return await self._with_note(item, receipt) if item.key.startswith("ticket:") else receipt
+            return await self._bring(item, stamp(bare(card), item.version))
 
     async def _bring(self, item: OutboxItem, card: Rendered) -> Receipt:
         return await self._first(item, card) if item.receipt is None else await self._update(item, card, item.receipt)
@@ -162,7 +162,7 @@ class SlackDesk:
             return None
         receipt = await self._receipt_of(f"ticket:{item.ticket_id}")
         if receipt is None:
-            raise Undelivered(f"the card of {item.ticket_id} is not in the channel yet", retry_after=1.0)
+            raise self._refusals.no_thread(item)
         return receipt
 
     async def _with_note(self, item: OutboxItem, receipt: Receipt) -> Receipt:
@@ -280,6 +280,12 @@ class SlackDesk:
         return dict(answer.data)
 
 
+def _a_call_waits(state: Card) -> bool:
+    """Whether a call of the model's waits for this card's answer; drafts and changed tools lose nothing by waiting."""
+    kinds = (QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST)
+    return isinstance(state, QuestionView) and state.question.kind in kinds and state.question.state is QuestionState.OPEN
+
+
 def _metadata(item: OutboxItem) -> dict[str, Any]:
     """Readable to other apps of the workspace: an opaque key and a version, nothing else."""
     return {"event_type": ids.METADATA_EVENT, "event_payload": {"key": item.key, "version": item.version}}
@@ -301,5 +307,6 @@ def _refused(error: SlackApiError) -> NoReturn:
         raise DeliveryUnknown(f"Slack answered with an error of its own (HTTP {status})") from error
     if code in _UNFIT:
         raise _Unfit(f"Slack refused: {code}", retry_after=30.0) from error
-    words = _FINAL.get(code)
-    raise Undelivered(words or f"Slack refused: {code}", retry_after=30.0 if words else 5.0) from error
+    if code in LASTING:
+        raise Lasting(LASTING[code], retry_after=30.0) from error
+    raise Undelivered(f"Slack refused: {code}", retry_after=5.0) from error

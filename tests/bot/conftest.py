@@ -15,6 +15,7 @@ from bot.app import Clients, SlackSettings, SocketRunner, build_app, clients, id
 from bot.listeners.edge import Background
 from bot.mailroom.files import FileOutgoing
 from bot.mailroom.sending import Mailroom
+from bot.refusals import Refusals
 from bot.roles import GuestLookup, Person, RoleLists, Roles
 from bot.surface import SlackDesk
 from host.errors import NotFound
@@ -352,6 +353,16 @@ ROLES = RoleLists(
 )
 
 
+class Minutes:
+    """A clock that a test puts forward; it tells seconds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now * 60
+
+
 @dataclass
 class Office:
     """The bot on a served workspace, and people's hands in it."""
@@ -364,6 +375,7 @@ class Office:
     access: SlackSettings
     background: Background
     sent: Path
+    minutes: Minutes
     version: int = 0
 
     async def do(self, verb: str, **order: object) -> Json:
@@ -444,7 +456,7 @@ async def serving(folder: Path, **settings: Any) -> AsyncIterator[Office]:
             made = clients(access)
             host = MemoryHost()
             mail = Mailroom(FileOutgoing(folder / "sent"), "Support <support@example.com>")
-            roles = Roles(ROLES, None)
+            roles, minutes = Roles(ROLES, None), Minutes()
             desk = SlackDesk(
                 card=host.card,
                 reminder=host.reminder,
@@ -454,5 +466,6 @@ async def serving(folder: Path, **settings: Any) -> AsyncIterator[Office]:
                 web=made.web,
                 channel="C_SUPPORT",
                 mail=mail,
+                refusals=Refusals(minutes),
             )
-            yield Office(space.url, http, host, desk, made, access, Background(), folder / "sent")
+            yield Office(space.url, http, host, desk, made, access, Background(), folder / "sent", minutes)

@@ -185,6 +185,65 @@ async def test_what_slack_refuses_for_good_says_what_to_do(office, views, error,
         await office.desk.deliver(office.item(key))
 
 
+async def refused(office, key, **changes):
+    with pytest.raises(Undelivered) as error:
+        await office.desk.deliver(office.item(key, **changes))
+    return error.value
+
+
+@pytest.mark.parametrize("kind", [QuestionKind.CONSENT, QuestionKind.INPUT_REQUEST])
+async def test_a_question_that_slack_goes_on_refusing_is_given_up_after_ten_minutes_and_said_loudly(office, views, caplog, kind):
+    await office.post(views.ticket_view())
+    key = office.host.put(views.question_view(kind))
+    await office.ok("fault", kind="error", method="chat.postMessage", error="is_archived", times=9)
+    assert not (await refused(office, key)).final
+    assert "slack_refuses kind=question: the channel is archived: unarchive it" in caplog.text
+    office.minutes.now = 9
+    assert not (await refused(office, key)).final
+    assert caplog.text.count("slack_refuses") == 1
+    office.minutes.now = 10
+    last = await refused(office, key)
+    assert last.final
+    assert "archived" in str(last)
+
+
+async def test_a_question_that_was_brought_out_meanwhile_has_its_ten_minutes_anew(office, views):
+    await office.post(views.ticket_view())
+    key = office.host.put(views.question_view())
+    await office.ok("fault", kind="error", method="chat.postMessage", error="not_in_channel")
+    await refused(office, key)
+    office.minutes.now = 30
+    await office.desk.deliver(office.item(key))
+    await office.ok("fault", kind="error", method="chat.postMessage", error="not_in_channel")
+    assert not (await refused(office, key)).final
+
+
+async def test_what_may_have_been_seen_what_waits_for_no_call_and_the_ticket_itself_are_never_given_up(office, views):
+    ticket = office.host.put(views.ticket_view())
+    await office.post(views.ticket_view())
+    seen, draft = (
+        office.host.put(views.question_view()),
+        office.host.put(views.draft(question=views.question(QuestionKind.SIGN_OFF, id="q2"))),
+    )
+    await office.ok("fault", kind="error", method="chat.postMessage", error="not_in_channel", times=9)
+    await office.ok("fault", kind="error", method="conversations.replies", error="not_in_channel", times=9)
+    for office.minutes.now in (0, 60):
+        assert not (await refused(office, seen, uncertain=True)).final
+        assert not (await refused(office, draft)).final
+        assert not (await refused(office, ticket, receipt=None)).final
+
+
+async def test_a_question_whose_tickets_card_cannot_come_is_given_up_too(office, views):
+    ticket, key = office.host.put(views.ticket_view()), office.host.put(views.question_view())
+    for office.minutes.now in (0, 60):
+        assert not (await refused(office, key)).final, "the ticket's card may come any moment"
+    await office.ok("fault", kind="error", method="chat.postMessage", error="channel_not_found", times=9)
+    await refused(office, ticket)
+    assert not (await refused(office, key)).final
+    office.minutes.now = 70
+    assert (await refused(office, key)).final
+
+
 async def test_a_message_is_never_unfurled_or_parsed(office, views):
     await office.post(views.ticket_view())
     posts = [call["args"] for call in (await office.state())["calls"] if call.get("method") == "chat.postMessage"]
