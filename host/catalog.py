@@ -128,14 +128,15 @@ class Catalog:
     async def why_not_pinned(self, tool: Tool) -> str:
         """The last look before a call: why this very definition may not be called now; empty when it may (spec H8).
 
-        A read from memory, unless the server reconnected or noted a change since: then it is listed once more, and before an
-        effect always: not every server tells of its changes, and some had better not. In doubt it may not.
+        From memory, unless the server reconnected or noted a change since: then it is listed once more. Before an effect always,
+        but for a trusted server that promises to tell of changes: a stranger may break that promise. In doubt it may not.
         """
         entry = self._by_name.get(tool.name)
         if entry is None or entry.tool.off or entry.tool.digest != tool.digest:
             return entry.tool.off if entry is not None and entry.tool.off else _changed_words(tool)
         now = self._sessions.changes(tool.server)
-        if tool.effect == "read" and now in (self._seen.get(tool.server), self._checked.get(tool.name)):
+        told = tool.effect == "read" or (self._servers[tool.server].trusted and self._sessions.tells_changes(tool.server))
+        if told and now in (self._seen.get(tool.server), self._checked.get(tool.name)):
             return ""
         try:
             listed = await self._sessions.list_anew(tool.server)

@@ -21,6 +21,7 @@ Path = tuple[str | int, ...]
 
 #: Belongs to the ticket's record alone (spec H9): no model may write it.
 RECORD_ONLY: Final = "customer_id"
+OWN: Final = "desk"
 MOST_CHOICES: Final = 40
 DEEPEST: Final = 32
 LONGEST: Final = 400  # characters: a longer argument is no identifier, and a longer line needn't be read to its end
@@ -289,7 +290,11 @@ def _ranked(facts: Iterable[Fact], param: str, tool: Tool) -> list[Fact]:
 
 
 def ground(tool: Tool, arguments: Mapping[str, Json], facts: Sequence[Fact], rules: Rules) -> Grounded | Ungrounded:
-    """Every identifier among the arguments, at any depth, in normal form and among the usable facts; else why not (spec H9)."""
+    """Every identifier among the arguments, at any depth, in normal form and among the usable facts; else why not (spec H9).
+
+    Free text may name what the ticket or a result holds, and nothing else: a server reads it all the same. (The desk's own is a
+    draft, which `review` reads.)
+    """
     values: dict[Path, tuple[str, str]] = {}
     for path, param, given in _spots(arguments, (), tool.schema, rules):
         if param == RECORD_ONLY:
@@ -301,6 +306,10 @@ def ground(tool: Tool, arguments: Mapping[str, Json], facts: Sequence[Fact], rul
         if normal is None or normal not in {fact.value for fact in known}:
             return Ungrounded(param, given, _advice(param, given, normal, known, facts, tool))
         values[path] = (param, normal)
+    for name, text in _texts(arguments, "", tool.schema, rules) if tool.server != OWN else ():
+        for one in mentions(text, rules):
+            if why := _unheard(one, facts, tool):
+                return Ungrounded(name, text, f"{_cut(name)} names {one.value}, which {why}: leave it out, or look it up first")
     said = {param: value for path, (param, value) in values.items() if len(path) == 1}
     provenance = {
         ".".join(map(str, path)): _best(value, _ranked(facts, param, tool), said, rules)
@@ -308,6 +317,38 @@ def ground(tool: Tool, arguments: Mapping[str, Json], facts: Sequence[Fact], rul
     }
     normals = {path: value for path, (_, value) in values.items()}
     return Grounded({key: _rebuilt(value, (key,), normals) for key, value in arguments.items()}, provenance)
+
+
+def _texts(node: Json, name: str, schema: Json, rules: Rules) -> Iterator[tuple[str, str]]:
+    """(name, text) of every text that is no identifier's own, and of the keys that the schema doesn't know."""
+    match node:
+        case str():
+            yield name, node
+        case Mapping():
+            for key, value in node.items():
+                below = _below(schema, "properties", key)
+                if below is None:
+                    yield name or key, key
+                if key not in rules:
+                    yield from _texts(value, key, below, rules)
+        case list():
+            for item in node:
+                yield from _texts(item, name, _below(schema, "items"), rules)
+        case _:
+            return
+
+
+def _unheard(named: Mention, facts: Iterable[Fact], tool: Tool) -> str:
+    """Why a text for `tool` may not name an identifier; empty when it may. Older mail is the ticket's too."""
+    same = [fact for fact in facts if (fact.param, fact.value) == (named.param, named.value)]
+    if not same:
+        return "neither the ticket nor a result holds"
+    barred = [_barred(fact, tool) for fact in same if fact.source != "quoted"]
+    return barred[0] if len(barred) == len(same) and all(barred) else ""
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 60 else name[:59] + "…"
 
 
 def _best(value: str, ranked: Iterable[Fact], said: Mapping[str, str], rules: Rules) -> Fact:

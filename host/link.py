@@ -63,7 +63,7 @@ class Link:
         self._cache, self._numbers = InMemoryResponseCacheStore(), count(1)
         self._http, self._tokens = HttpClients(), Tokens(prefix, config)
         self._one, self._inbox = anyio.Lock(), None  # type: anyio.Lock, Inbox | None
-        self._started, self._hoped_until = False, 0.0
+        self._started, self._tells, self._hoped_until = False, False, 0.0
         self._ended, self._turned, self._doubted = anyio.Event(), anyio.Event(), anyio.Event()
         self._stop, self._done = anyio.Event(), anyio.Event()
 
@@ -79,6 +79,10 @@ class Link:
     def asks_during_calls(self) -> bool:
         """Whether what was last connected speaks a protocol of the handshake, and so asks while a call is open (spec H15)."""
         return bool(self._protocol) and self._protocol not in MODERN_PROTOCOL_VERSIONS
+
+    def tells_changes(self) -> bool:
+        """Whether what is connected promised to tell of changed tools, and we hear it."""
+        return self.connected and self._tells
 
     def first_listing(self) -> tuple[ListedTool, ...] | None:
         """The listing made while connecting, handed out once, if nothing changed since: what is met is what is pinned."""
@@ -175,7 +179,7 @@ class Link:
         try:
             with anyio.fail_after(CONNECT_SECONDS) as scope:
                 async with opened as (client, tap), anyio.create_task_group() as tasks:
-                    heeded = anyio.Event()
+                    heeded, self._tells = anyio.Event(), True
                     tasks.start_soon(self._listen, client, heeded)
                     with anyio.move_on_after(LISTEN_SECONDS):
                         await heeded.wait()  # before the listing, so that no change falls in between
@@ -197,6 +201,8 @@ class Link:
         info = client.server_info
         self._claims = f"{info.name} {info.version}".strip()[:MAX_CLAIMS] if info else ""
         self._protocol = client.protocol_version
+        tools = client.server_capabilities.tools
+        self._tells &= tools is not None and bool(tools.list_changed)
         await self._known.learn(client, self._claims)
         self._meetings += 1
         self.changes += 1
@@ -218,6 +224,7 @@ class Link:
         except SubscriptionLost:
             self._end()
         except (MCPError, TimeoutError) as error:
+            self._tells = False
             log.info("%s: no word of changed tools (%s)", self.prefix, type(error).__name__)
         finally:
             heeded.set()

@@ -116,6 +116,10 @@ class Sessions:
     def connected(self, prefix: str) -> bool:
         return self._at(prefix).link.connected
 
+    def tells_changes(self, prefix: str) -> bool:
+        """Whether it promises `list_changed`. A promise: it may be broken, or a lie (spec H7)."""
+        return self._at(prefix).link.tells_changes()
+
     def process(self, prefix: str) -> int:
         """Which process of the server is connected: drawn anew with each stdio child; 0 over HTTP, and without one (spec H13)."""
         return self._at(prefix).link.process

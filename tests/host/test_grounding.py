@@ -335,10 +335,54 @@ def test_older_mail_grounds_reads_only() -> None:
     assert isinstance(ground(tool("order_id", effect="effect"), {"order_id": "O-1088"}, [QUOTED, seen], RULES), Grounded)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"query": "O-9999"}, "query names O-9999"),
+        ({"query": "9999"}, "query names O-9999"),
+        ({"query": "my order no. 9999, and O-1145"}, "query names O-9999"),
+        ({"reason": "as for o\u200b9999"}, "reason names O-9999"),
+        ({"reason": "the article KG-1234 leaks"}, "reason names KG-1234"),
+        ({"lines": [{"note": "see FX-12345678"}]}, "note names FX-12345678"),
+        ({"lines": {"O-9999": 2}}, "lines names O-9999"),
+        ({"O-9999": "leaks"}, "O-9999 names O-9999"),
+    ],
+)
+@pytest.mark.parametrize("effect", ["read", "effect"])
+def test_a_text_that_names_what_nothing_holds_is_refused_in_words(effect: Any, arguments: Any, named: str) -> None:
+    outcome = ground(tool("order_id", "query", effect=effect), {"order_id": "O-1145", **arguments}, [TICKET_FACT], RULES)
+    assert isinstance(outcome, Ungrounded)
+    assert outcome.why == f"{named}, which neither the ticket nor a result holds: leave it out, or look it up first"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "the kettle leaks", "order 1145 leaks", "O-1145", "1145", "bought in 2024 for 1200 EUR", "1500 W", "on 2026-05-17"],
+)
+def test_a_text_may_name_what_the_ticket_holds_and_say_what_it_likes(said: str) -> None:
+    arguments = {"query": said}
+    assert ground(tool("query"), arguments, [TICKET_FACT], RULES) == Grounded(arguments, {})
+
+
+def test_a_text_may_name_what_older_mail_holds_and_not_what_a_stranger_says_to_another() -> None:
+    named = {"query": "see O-1088"}
+    assert ground(tool("query", effect="effect"), named, [QUOTED], RULES) == Grounded(named, {})
+    rumour = Fact("order_id", "O-1088", "c1", server="partner", trusted=False)
+    assert ground(tool("query", server="partner"), named, [rumour], RULES) == Grounded(named, {})
+    outcome = ground(tool("query", server="shop"), named, [rumour], RULES)
+    assert isinstance(outcome, Ungrounded)
+    assert "not trusted for shop" in outcome.why
+
+
+def test_a_reply_is_a_draft_and_is_judged_as_one() -> None:
+    draft = {"text": "Your order O-9999 is on its way."}
+    assert ground(tool("text", server="desk"), draft, [TICKET_FACT], RULES) == Grounded(draft, {})
+
+
 @pytest.mark.parametrize("given", ["O-1145", "o1145", "1145", 1145, 1145.0, "#1145", "order 1145", " O–1145 ", "O-1145."])
 def test_an_argument_is_brought_to_its_normal_form(given: Any) -> None:
-    outcome = ground(tool("order_id", "reason"), {"order_id": given, "reason": "o9999"}, [TICKET_FACT], RULES)
-    assert outcome == Grounded({"order_id": "O-1145", "reason": "o9999"}, {"order_id": TICKET_FACT})
+    outcome = ground(tool("order_id", "reason"), {"order_id": given, "reason": "o1145"}, [TICKET_FACT], RULES)
+    assert outcome == Grounded({"order_id": "O-1145", "reason": "o1145"}, {"order_id": TICKET_FACT})
 
 
 @pytest.mark.parametrize(
