@@ -48,6 +48,7 @@ const ELEMENTS = {
   button: drawButton,
   overflow: drawOverflow,
   static_select: (block, element, context, act) => select(block, element, context, (value, node) => act(value, node)),
+  multi_static_select: (block, element, context, act) => choices(block, element, context, "checkbox", (value, node) => act(value, node)),
   radio_buttons: (block, element, context, act) => choices(block, element, context, "radio", (value, node) => act(value, node)),
   checkboxes: (block, element, context, act) => choices(block, element, context, "checkbox", (value, node) => act(value, node)),
   datepicker: (block, element, context, act) => field(block, element, context, { type: "date" }, (value, node) => act(value, node)),
@@ -87,7 +88,8 @@ function select(block, element, context, onpick) {
 function choices(block, element, context, type, onpick) {
   const many = type === "checkbox";
   const held = context.held(block, element) ?? (many ? [] : "");
-  const set = el("fieldset", { class: "choices" });
+  const long = element.type === "multi_static_select";
+  const set = el("fieldset", { class: long ? "choices many" : "choices" }, long && el("small", { class: "muted" }, element.placeholder?.text));
   const name = `${block.block_id}.${element.action_id}.${Math.random()}`;
   for (const option of options(element)) {
     const checked = many ? held.includes(option.value) : held === option.value;
@@ -95,7 +97,14 @@ function choices(block, element, context, type, onpick) {
     set.append(el("label", { class: "choice" }, box, el("span", {}, textObject(option.text),
       option.description && el("small", {}, textObject(option.description)))));
   }
+  const limit = () => {
+    const boxes = [...set.querySelectorAll("input")];
+    const full = many && boxes.filter((box) => box.checked).length >= (element.max_selected_items ?? Infinity);
+    for (const box of boxes) box.disabled = full && !box.checked;
+  };
+  limit();
   set.addEventListener("change", () => {
+    limit();
     const ticked = [...set.querySelectorAll("input:checked")].map((box) => box.value);
     const value = many ? ticked : ticked[0] ?? "";
     context.typed(block, element, value);
@@ -121,6 +130,7 @@ const INPUTS = {
   url_text_input: (b, e, c, act) => field(b, e, c, { type: "text", inputmode: "url", autocomplete: "off" }, act),
   datepicker: (b, e, c, act) => field(b, e, c, { type: "date" }, act),
   static_select: select,
+  multi_static_select: (b, e, c, act) => choices(b, e, c, "checkbox", act),
   radio_buttons: (b, e, c, act) => choices(b, e, c, "radio", act),
   checkboxes: (b, e, c, act) => choices(b, e, c, "checkbox", act),
 };

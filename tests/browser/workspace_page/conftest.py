@@ -136,6 +136,14 @@ def _field(block_id: str, element: Json, **more: Any) -> Json:
 
 
 CHOICES = [{"text": plain("Yes, release"), "value": "y"}, {"text": plain("No"), "value": "n"}]
+#: More than boxes to tick may be: twelve, of which two may be chosen.
+PAPERS = {
+    "type": "multi_static_select",
+    "placeholder": plain("Choose papers"),
+    "options": [{"text": plain(f"Paper {n}"), "value": str(n)} for n in range(12)],
+    "initial_options": [{"text": plain("Paper 3"), "value": "3"}],
+    "max_selected_items": 2,
+}
 FORM = {
     "type": "modal",
     "callback_id": "form",
@@ -148,6 +156,7 @@ FORM = {
         _field("release", {"type": "radio_buttons", "options": CHOICES, "initial_option": CHOICES[0]}),
         _field("tags", {"type": "checkboxes", "options": CHOICES}, optional=True),
         _field("kind", {"type": "static_select", "options": CHOICES}),
+        _field("papers", PAPERS),
         _field("day", {"type": "datepicker", "initial_date": "2026-12-01"}),
         _field("mail", {"type": "email_text_input"}, optional=True),
         _field("link", {"type": "url_text_input"}, optional=True),

@@ -55,9 +55,14 @@ async def test_a_form_shows_its_errors_beside_the_fields_and_keeps_what_was_type
     await why.locator("textarea").fill("because")
     await modal.locator('[data-action-id="amount"]').fill("12.50")
     await modal.locator('[data-action-id="kind"]').select_option("n")
+    papers = modal.locator('[data-action-id="papers"]')
+    await expect(papers.get_by_label("Paper 3")).to_be_checked()
+    await papers.get_by_label("Paper 11").check()
+    await expect(papers.get_by_label("Paper 4"), "two may be chosen").to_be_disabled()
     await modal.locator("[data-modal=submit]").click()
     await expect(why.locator(".error")).to_have_text("That is no reason.")
     await expect(modal.locator('[data-action-id="amount"]')).to_have_value("12.50")
+    await expect(papers.get_by_label("Paper 11")).to_be_checked()
     await why.locator("textarea").fill("the lid broke")
     await modal.get_by_label("No", exact=True).first.check()
     await modal.locator("[data-modal=submit]").click()
@@ -66,6 +71,7 @@ async def test_a_form_shows_its_errors_beside_the_fields_and_keeps_what_was_type
     assert values["why"]["why"]["value"] == "the lid broke"
     assert values["amount"]["amount"]["value"] == "12.50"
     assert values["release"]["release"]["selected_option"]["value"] == "n"
+    assert [option["value"] for option in values["papers"]["papers"]["selected_options"]] == ["3", "11"]
     assert values["kind"]["kind"]["selected_option"]["value"] == "n"
 
 
