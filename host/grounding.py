@@ -66,6 +66,11 @@ def clean(text: str) -> str:
     return _SPACE.sub(" ", "".join(map(_plain, folded)))
 
 
+def says_nothing(text: str) -> bool:
+    """Whether nothing of a text can be seen: spaces, controls, marks without a letter, and a blank that counts as a symbol."""
+    return not any(unicodedata.category(char)[0] in "LNPS" and char != "\u2800" for char in clean(text))
+
+
 def _plain(char: str) -> str:
     if char.isascii():
         return char

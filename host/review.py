@@ -3,7 +3,7 @@ act, and which tool does it, comes from the configuration.
 
 Each sentence that claims or promises an act, an amount, a date, an identifier, a state or a hand-over needs its support, else it
 is flagged. Tags: "action" (nothing did it), "amount", "identifier", "handle", "date", "period", "number", "state", "source" (only
-an untrusted server says so), "handover", "denied" (it did happen).
+an untrusted server says so), "handover", "denied" (it did happen), "empty" (nothing of it can be seen).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from host.claims import Said, Saying, Sentence, attributed, promises, said, sent
 from host.config import ActionClaim, GroundingRule, ReviewConfig, ServerConfig
 from host.dates import Term, find_terms, weekday, weekday_of
 from host.evidence import Evidence, Sources, gather, lines, of_call, server_of, succeeded
-from host.grounding import Mention, facts_from_result, mentions, normal_form
+from host.grounding import Mention, facts_from_result, mentions, normal_form, says_nothing
 from host.spans import Spans
 from host.types import Attached, Flag, Ticket, ToolCallRecord
 
@@ -53,6 +53,8 @@ def review(
     `calls` are those of every run of the ticket. `handed_over` says that the ticket goes to a person, which alone supports a
     sentence that promises one.
     """
+    if says_nothing(text):
+        return (Flag("(the whole reply)", "it holds nothing that a customer could read", "empty"),)
     case = _Case(gather(ticket, calls, attached, servers, grounding), calls, servers, grounding)
     flags: dict[Flag, None] = {}
     before: Sentence | None = None

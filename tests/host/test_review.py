@@ -218,6 +218,19 @@ def test_what_nothing_supports_is_flagged_by_its_kind(text: str, calls: list[Too
     assert all(flag.sentence in text for flag in found)
 
 
+@pytest.mark.parametrize(
+    "text", ["", " \n\t", "\x00", "\u200b\u200d\ufeff", "\u3164", "\u2800", "\u0301\ufe0f", "\u202e\u202c", "\u00a0"]
+)
+def test_a_draft_of_which_nothing_can_be_seen_is_flagged_as_empty(text: str) -> None:
+    assert tags(text) == {"empty"}
+    assert {flag.sentence for flag in flags(text)} == {"(the whole reply)"}, "a flag that people can read"
+
+
+@pytest.mark.parametrize("text", ["Ja.", "\U0001f44d", "?", "\u0645\u0631\u062d\u0628\u0627"])
+def test_a_draft_of_one_sign_is_not_empty(text: str) -> None:
+    assert "empty" not in tags(text)
+
+
 def test_a_flag_names_the_call_and_what_became_of_it() -> None:
     assert "shop.issue_refund was never called" in flags("We will refund you.")[0].why
     assert "shop.issue_refund ended as declined" in flags("We will refund you.", [DECLINED])[0].why
@@ -267,7 +280,7 @@ def test_the_correction_holds_each_sentence_and_what_is_missing() -> None:
 def test_sentences_copied_from_support_never_flag_together(chosen: list[tuple[str, list[ToolCallRecord]]]) -> None:
     every = [STATUS, QUOTE, ISSUED, STOCK, SOLD_OUT, TRACKED]
     texts = [text for text, calls in chosen if DECLINED not in calls and "No refund" not in text and "no refund" not in text]
-    assert flags("\n\n".join(texts), every) == ()
+    assert flags("\n\n".join(["Good morning.", *texts]), every) == ()
 
 
 @settings(deadline=None, max_examples=60)
