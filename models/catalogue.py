@@ -87,11 +87,6 @@ def is_here(entry: Entry) -> bool:
     return path.is_file() and path.stat().st_size == entry.bytes
 
 
-def default_path() -> Path:
-    """Where the embedded default's file is, or would be."""
-    return cache_dir() / default(load()).file
-
-
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -52,10 +52,6 @@ def render(request: Request) -> tuple[Segment, ...]:
     return tuple(joined)
 
 
-def text_of(segments: Sequence[Segment]) -> str:
-    return "".join(segment.text for segment in segments)
-
-
 def call_text(call: Call) -> str:
     """The JSON of a call as the template and the grammar write it: fixed key order, `, ` and `: ` between."""
     return f'{{"name": {_json(call.name)}, "arguments": {_json(call.arguments)}}}'

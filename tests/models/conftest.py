@@ -15,7 +15,8 @@ from models import catalogue
 from models.engine import Vocabulary
 from models.llama import EngineSettings, LlamaModel
 
-EMBEDDED = catalogue.default_path()  # here, because a fixture may be asked for inside a running loop, where reading is forbidden
+# Here, because a fixture may be asked for inside a running loop, where reading is forbidden.
+EMBEDDED = catalogue.cache_dir() / catalogue.default(catalogue.load()).file
 
 
 @pytest.fixture(scope="module")

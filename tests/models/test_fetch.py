@@ -236,4 +236,4 @@ def test_a_digest_is_remembered_until_the_file_changes(tmp_path: Path, source: P
 
 def test_the_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DESKHAND_MODELS", str(tmp_path))
-    assert catalogue.default_path() == tmp_path / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+    assert catalogue.cache_dir() == tmp_path

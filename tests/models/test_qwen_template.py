@@ -1,6 +1,7 @@
 """Out: our prompt is the model file's own template, and nothing written by others becomes one of its control tokens (spec M4)."""
 
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from models.port import Call, Message, Request, ToolSpec
-from models.qwen import CALL, CALL_END, END, START, Segment, render, text_of
+from models.qwen import CALL, CALL_END, END, START, Segment, render
 
 ORDER = ToolSpec(
     "shop.get_order_status",
@@ -35,6 +36,10 @@ DIALOGUES = {
     ),
 }
 SPECIALS = (START, END, CALL, CALL_END)
+
+
+def text_of(segments: Sequence[Segment]) -> str:
+    return "".join(segment.text for segment in segments)
 
 
 def expected(template: str, request: Request) -> str:

@@ -40,6 +40,26 @@ async def test_an_admin_runs_two_tickets_then_all_of_them_and_stops(floor, start
         assert floor.refunds() == []
 
 
+async def test_one_ticket_is_stopped_while_the_others_go_on_waiting(floor, start_bot, lines):
+    async with start_bot():
+        cards = {}
+        for one in ("T-0004", "T-0025"):
+            cards[one], _ = await floor.asked(one)
+            await floor.shows(cards[one], "Waiting for consent", action_id="ticket.stop")
+        await floor.slash("U_TOM", "stop T-0004")
+        await floor.whispered("U_TOM", "Only an admin may stop runs.")
+        await floor.press("U_TOM", cards["T-0004"], "ticket.stop")
+        await floor.slash("U_ADA", "stop T-0004")
+        await floor.whispered("U_ADA", "Stopped 1 run(s).")
+        await floor.shows(cards["T-0004"], "", action_id="ticket.work")
+        await floor.shows(cards["T-0025"], "Waiting for consent")
+        await floor.press("U_ADA", cards["T-0025"], "ticket.stop")
+        await floor.shows(cards["T-0025"], "", action_id="ticket.work")
+        await floor.slash("U_ADA", "stop T-0025")
+        await floor.whispered("U_ADA", "Nothing is running.")
+        assert floor.refunds() == []
+
+
 async def test_help_one_ticket_and_what_is_no_command(floor, start_bot, lines):
     async with start_bot():
         await floor.write_tickets(lines("T-0025"))
