@@ -22,9 +22,17 @@ from host.errors import HostError
 from host.types import Actor, Answer, Json, NotTaken, Taken
 
 log = logging.getLogger(__name__)
-#: Slack's libraries write whole payloads at DEBUG; their loggers are held at INFO (spec H16).
+
+
+def _no_details(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.INFO
+
+
+#: Slack's libraries write whole payloads at DEBUG: their logger is held at INFO, whatever level somebody sets (spec H16). Bolt
+#: copies the filter to the loggers that it makes of this one.
 quiet = logging.getLogger("deskhand.slack")
 quiet.setLevel(logging.INFO)
+quiet.addFilter(_no_details)
 _LOST = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError)
 
 

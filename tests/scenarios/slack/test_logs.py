@@ -20,27 +20,34 @@ class Heard(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.lines: list[tuple[str, str]] = []
+        self.levels: dict[str, int] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append((record.name, self.format(record)))
 
 
+    def listen(self) -> None:
+        """Every logger that there is now at DEBUG, as somebody might set it who looks for a fault."""
+        for name in ("", *LIBRARIES, *logging.root.manager.loggerDict):
+            logger = logging.getLogger(name or None)
+            self.levels.setdefault(name, logger.level)
+            logger.setLevel(logging.DEBUG)
+
+
 @pytest.fixture
 def heard() -> Iterator[Heard]:
-    """Everything at DEBUG, as somebody might set it who looks for a fault."""
     listener = Heard()
-    levels = {name: logging.getLogger(name).level for name in ("", *LIBRARIES)}
-    for name in levels:
-        logging.getLogger(name or None).setLevel(logging.DEBUG)
+    listener.listen()
     logging.root.addHandler(listener)
     yield listener
     logging.root.removeHandler(listener)
-    for name, level in levels.items():
+    for name, level in listener.levels.items():
         logging.getLogger(name or None).setLevel(level)
 
 
 async def test_a_ticket_from_the_file_to_the_sent_reply_leaves_none_of_its_words_in_the_log(floor, start_bot, lines, heard):
     async with start_bot():
+        heard.listen()
         ticket, consent = await floor.asked("T-0004")
         await floor.open_form("U_MAYA", consent, "consent.decline", "form.consent.decline")
         await floor.submit("U_MAYA", field="because of WORDS-4711")
