@@ -27,7 +27,7 @@ from host.types import Actor, Flag, QuestionKind, RoleName, Ticket
 def ask(
     question: Annotated[str, typer.Argument(help="What a customer would write.")],
     ticket: Annotated[str, typer.Option(help="Ask in this ticket's name, for its customer.")] = "",
-    person: Annotated[str, typer.Option("--as", help="Your user id, as the roles in deskhand.toml list it; left out, nothing is decided.")] = "",
+    person: Annotated[str, typer.Option("--as", help="Your user id in deskhand.toml; left out, nothing is decided.")] = "",
     model: Annotated[ModelKind | None, typer.Option(help="Replay recordings, or decode here.")] = None,
     config: Config = None,
     state: State = None,
