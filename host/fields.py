@@ -122,6 +122,8 @@ def value_of(one: Field, given: Json, *, typed: bool) -> Json:
 def _text_value(one: TextField, given: Json, typed: bool) -> str:
     if not isinstance(given, str):
         raise ValueError("Write a text.")
+    if any("\ud800" <= char <= "\udfff" for char in given):
+        raise ValueError("This holds half a character: write it anew.")
     text = given.strip() if one.format and typed else given
     if one.format and not has_format(text, one.format):
         raise ValueError(FORMATS[one.format])

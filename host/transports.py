@@ -6,6 +6,7 @@ and breaks off at invalid UTF-8, so this one takes its place; its way of ending 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -20,7 +21,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
+from mcp.types import JSONRPCError, jsonrpc_message_adapter
 
 from host.config import ServerConfig
 from host.replies import GARBLED, MARK, MAX_MESSAGE, TOO_LONG, BodyRefused, Unreadable
@@ -94,7 +95,10 @@ class Lines:
         if not line.strip():
             return None
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            if isinstance(message, JSONRPCError) and b'"result"' in line and "result" in json.loads(line):
+                raise ValueError("a result and an error at once")  # which of the two is true, nobody knows
+            return SessionMessage(message)
         except ValueError:
             return Unreadable(GARBLED, _answers(line[:_ENDS], line[-_ENDS:]))
 

@@ -532,3 +532,9 @@ def test_ten_fields_that_a_form_does_not_have_are_named_and_the_rest_is_counted(
     assert len(errors) == 11
     assert errors["further fields"] == "The form does not have 49,990 more either."
     assert sum(map(len, errors)) < 1000
+
+
+def test_half_a_character_is_no_text() -> None:
+    assert read_answer(form({"x": {"type": "string"}}), {"x": "a\ud800"}).errors == {
+        "x": "This holds half a character: write it anew."
+    }
