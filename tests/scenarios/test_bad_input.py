@@ -275,8 +275,11 @@ async def test_a_message_of_any_length_is_not_held_in_memory(
 
 async def test_a_hundred_thousand_parts_of_a_result_are_bounded_too(open_office: Opening, script: Any) -> None:
     async with open_office(tries(script), change=only_odd("blocks")) as office:
-        with memory_below(512 * MIB):
+        with memory_below(192 * MIB):
             await office.work(a_ticket(9000, "try blocks"))
+        call, after = (await office.result("T-9000")).calls
+        assert (call.outcome.value, after.outcome.value) == (FAILED, "result")
+        assert "more than 1,000 parts" in call.note
         assert len(office.told()) < 20_000
         await ends_in_a_draft(office, "T-9000")
 
