@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from host.config import Frozen, HostConfig
@@ -59,6 +59,18 @@ class RolesSettings(Frozen):
     lead: tuple[Member, ...] = ()
     admin: tuple[Member, ...] = ()
     people: Mapping[str, Person] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_person_is_one(self) -> RolesSettings:
+        """Two ids of one subject would be two people where two are needed (spec H19)."""
+        seen: dict[str, str] = {}
+        for user, person in self.people.items():
+            if person.subject in seen:
+                raise ValueError(
+                    f"{seen[person.subject]} and {user} have the same subject {person.subject}: one person is one id"
+                )
+            seen[person.subject] = user
+        return self
 
 
 class SlackSettings(Frozen):

@@ -33,6 +33,7 @@ MIN_PRIORITY = 0.8
 _PREFIX = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 NOT_CONNECTED = "its server is not connected"
+UNSEEN = "its definition can't be looked at"
 NEW = "new since its server was first connected"
 
 
@@ -141,7 +142,7 @@ class Catalog:
         try:
             listed = await self._sessions.list_anew(tool.server)
         except ServerError as error:
-            return f"its definition can't be looked at ({error}); nothing was sent"
+            return f"{UNSEEN} ({error}); nothing was sent"
         same = [one for one in listed if one.name == tool.remote_name]
         if len(same) != 1 or same[0].dropped or digest_of(same[0].definition) != tool.digest:
             return _changed_words(tool)

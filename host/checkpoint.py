@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from host import journal, policy
 from host.calls import AWAY, Cleared, Context, refusal
-from host.catalog import NOT_CONNECTED, Catalog
+from host.catalog import NOT_CONNECTED, UNSEEN, Catalog
 from host.checks import invalid_arguments, unreadable_arguments, without_nulls
 from host.config import HostConfig
 from host.grounding import Ungrounded, ground
@@ -104,7 +104,9 @@ class Checkpoint:
         if stopped is not None or tool.server == "desk":
             return stopped
         changed = await self._catalog.why_not_pinned(tool)
-        return refusal(changed, "pinned") if changed else None
+        if not changed:
+            return None
+        return refusal(changed, AWAY if changed.startswith((UNSEEN, NOT_CONNECTED)) else "pinned")
 
     async def still_allowed(self, context: Context, call: CallLog, intended: journal.Intended, tool: Tool) -> Outcome | None:
         """Before a later round: the last look, and whether the operator has forbidden meanwhile what was begun."""

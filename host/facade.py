@@ -14,7 +14,9 @@ from host.catalog import Catalog, ChangedTool
 from host.checks import plain, too_deep
 from host.config import HostConfig
 from host.errors import NotFound
+from host.grounding import says_nothing
 from host.loop import Loop
+from host.mask import mask_cards
 from host.port import Clock, People
 from host.questions import APPROVING, Questions, digest, released_by_others
 from host.queue import Queue
@@ -94,9 +96,11 @@ class Host:
     async def intake(self, ticket: Ticket) -> bool:
         """Take a ticket in; False when its intake key is known already (spec B11): nothing is done then.
 
-        What no database could hold is kept as its escape, and of a body or a subject beyond all measure the beginning.
+        What no database could hold is kept as its escape, card numbers are masked (spec H31), and of a body or a subject beyond
+        all measure the beginning is kept.
         """
         texts = {name: plain(getattr(ticket, name)) for name in ("subject", "body", "sender_mail", "sender_name")}
+        texts |= {name: mask_cards(texts[name]) for name in ("subject", "body", "sender_name")}
         texts["subject"], texts["body"] = _within(texts["subject"], MAX_SUBJECT), _within(texts["body"], MAX_BODY)
         return await self._queue.intake(replace(ticket, **texts))
 
@@ -162,7 +166,7 @@ class Host:
         """Answer a question once (spec H18, H19): role, state and digests are checked here and nowhere else."""
         if too_deep(answer.content):
             return NotTaken("The answer is nested too deep to be read. Nothing was changed.")
-        answer = replace(answer, reason=plain(answer.reason), text=plain(answer.text), content=plain(answer.content))
+        answer = replace(answer, reason=plain(answer.reason), text=plain(answer.text))
         async with self._store.read() as tx:
             question = await question_rows.get(tx, question_id)
         if question.kind is QuestionKind.SIGN_OFF:
@@ -228,7 +232,7 @@ class Host:
         if self._config.pilot:
             return NotTaken("This is a pilot: drafts are shown, nothing is sent.")
         text = answer.text if answer.action == "edit_and_send" else str(question.payload["text"])
-        if not text.strip():
+        if says_nothing(text):
             return NotTaken("The reply is empty. Write what the customer should read.", {"text": "This is empty."})
         flags = await self._flags(question, text)
         if not flags or (self._config.review.on_flag == "confirm" and answer.content.get("confirmed") is True):

@@ -13,7 +13,7 @@ CATCH_ALL = {
     "host/open_calls.py": "the dispatcher, in the task of a call that stays open while people answer",
     "host/dispatch.py": "the dispatcher: whatever goes wrong in a call becomes an outcome in words",
     "host/queue.py": "a worker's edge: one bad ticket goes to a person and never stops the queue (spec H28)",
-    "bot/mailroom/pump.py": "the process's edge where tickets come in: one that can't be stored just now is brought again (spec B11)",
+    "bot/mailroom/pump.py": "the process's edge: a ticket that can't be stored just now is brought again (spec B11)",
     "host/outbox.py": "a worker's edge: one bad delivery never stops the others",
 }
 #: Where `print` may stand, and why. The commands speak through one console.

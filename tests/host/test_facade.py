@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,3 +112,21 @@ async def test_a_card_that_does_not_exist_says_so(host: Host, key: str) -> None:
 async def test_an_answer_to_a_question_of_another_installation_says_so(host: Host) -> None:
     with pytest.raises(NotFound, match="not known here"):
         await host.answer("q0", STAFF, Answer("approve"))
+
+
+async def test_card_numbers_are_masked_whichever_way_a_ticket_comes_in(host: Host, ticket: Ticket) -> None:
+    paid = replace(ticket, body="I paid with 4111 1111 1111 1111.", subject="4111111111111111", sender_name="Ines \ud800")
+    assert await host.intake(paid)
+    card = await host.card("ticket:T-9001")
+    assert isinstance(card, TicketView)
+    assert "card number ending in 1111" in card.ticket.body
+    assert "411111" not in card.ticket.subject + card.ticket.body
+    assert card.ticket.sender_name == "Ines \\ud800"
+
+
+async def test_of_a_mail_beyond_all_measure_the_beginning_is_kept_in_words(host: Host, ticket: Ticket) -> None:
+    assert await host.intake(replace(ticket, body="x" * 250_000))
+    card = await host.card("ticket:T-9001")
+    assert isinstance(card, TicketView)
+    assert card.ticket.body.endswith("[… 150,000 more characters came and were left out]")
+    assert len(card.ticket.body) < 100_100

@@ -26,7 +26,7 @@ async def approve(edge: Edge, click: Click, actor: Actor) -> None:
 
 async def decline(edge: Edge, click: Click, actor: Actor) -> View:
     """The form only for somebody who may answer; checked again at submit."""
-    may = await edge.host.may_answer(click.value, actor)
+    may = await edge.host.may_answer(click.value, actor, declining=True)
     if not may.ok:
         return modals.words("Decline", may.words)
     hint = "The model reads this and tells the customer accordingly."
