@@ -25,7 +25,6 @@ class Heard(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append((record.name, self.format(record)))
 
-
     def listen(self) -> None:
         """Every logger that there is now at DEBUG, as somebody might set it who looks for a fault."""
         for name in ("", *LIBRARIES, *logging.root.manager.loggerDict):
