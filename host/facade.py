@@ -5,7 +5,7 @@ Every permission is decided here or in `questions`; whoever calls only brings an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from host import history, journal, results
@@ -18,11 +18,11 @@ from host.grounding import says_nothing
 from host.loop import Loop
 from host.mask import mask_cards
 from host.port import Clock, People
-from host.questions import APPROVING, Questions, digest, released_by_others
+from host.questions import Questions, digest
 from host.queue import Queue
 from host.score import TicketResult
+from host.shown import Health, Shown
 from host.signal import Signal
-from host.store import journal as journal_rows
 from host.store import outbox, servers, tickets
 from host.store import questions as question_rows
 from host.store.engine import Store, Tx
@@ -39,31 +39,20 @@ from host.types import (
     Question,
     QuestionKind,
     QuestionState,
-    Run,
-    RunState,
-    ServerHealth,
-    StopReason,
     Taken,
     Ticket,
     TicketState,
     Tool,
-    ToolCallRecord,
 )
 from host.views import (
     Card,
-    DraftView,
-    ProgressView,
-    QuestionView,
     ReminderView,
     Said,
     StatusView,
-    TicketView,
-    ToolView,
     by_sentence,
 )
 from models.port import Model
 
-Health = Callable[[], tuple[ServerHealth, ...]]
 MAX_SUBJECT, MAX_BODY = 1_000, 100_000  # characters
 WORKERS = frozenset({"staff", "lead", "admin"})
 
@@ -89,7 +78,7 @@ class Host:
         self._store, self._queue, self._loop = store, queue, loop
         self._questions, self._catalog, self._health = questions, catalog, servers_health
         self._config, self._clock, self._changed, self._model = config, clock, changed, model
-        self._people = people
+        self._shown = Shown(store, catalog, servers_health, config, model, people)
 
     # --- work -------------------------------------------------------------------------------------------------------
 
@@ -307,39 +296,15 @@ class Host:
         return Said(True, f"{change.name} is accepted as its server describes it now.")
 
     async def status(self) -> StatusView:
-        async with self._store.read() as tx:
-            counts = await tickets.counts(tx)
-            waiting = await question_rows.open_ones(tx)
-            frozen = await servers.frozen(tx)
-            newest = await tickets.queue_run(tx)
-            running = await self._progress(tx, newest) if newest else None
-        off = tuple(tool for tool in self._catalog.tools() if tool.off)
-        model = self._model.info
-        name = f"{model.name} ({model.kind})"
-        return StatusView(counts, waiting, self._health(), tuple(frozen), running, name, off)
+        return await self._shown.status()
 
     async def card(self, key: str) -> Card:
         """The state behind a card's key ("ticket:T-9001", "question:…", "progress:…"). Raises `NotFound`."""
-        kind, _, name = key.partition(":")
-        async with self._store.read() as tx:
-            match kind:
-                case "ticket":
-                    return await self._ticket_card(tx, name)
-                case "question":
-                    card = await self._question_card(tx, await question_rows.get(tx, name))
-                    return replace(card, nobody=await self._nobody(card.question))
-                case "progress":
-                    queue_run = await tickets.queue_run(tx, name)
-                    return await self._progress(tx, queue_run) if queue_run else _no_card(key)
-                case _:
-                    return _no_card(key)
+        return await self._shown.card(key)
 
     async def reminder(self, question_id: str, number: int) -> ReminderView | None:
         """What a reminder says; None when its question has an end by now."""
-        async with self._store.read() as tx:
-            question = await question_rows.get(tx, question_id)
-        open_ = question.state is QuestionState.OPEN
-        return ReminderView(question, _headline(question), number) if open_ else None
+        return await self._shown.reminder(question_id, number)
 
     async def answer_of(self, ticket_id: str) -> HostAnswer | None:
         """What the ticket's latest run gave: text, stop reason and call log; None while it is under way (spec H14)."""
@@ -352,17 +317,6 @@ class Host:
         """Every listed resource that a person may add for one ticket: its address and its server (spec H23)."""
         return self._catalog.listed_resources()
 
-    async def _nobody(self, question: Question) -> bool:
-        """Whether a waiting question has nobody who may decide it; False when that can't be told."""
-        if question.state is not QuestionState.OPEN:
-            return False
-        holding = await self._people.holding(question.roles)
-        if holding is None:
-            return False
-        out = released_by_others(question) if self._config.four_eyes and question.kind is QuestionKind.INPUT_REQUEST else ()
-        done = {approval.actor.user for approval in question.approvals}
-        return len(holding - set(out) - done) < question.needed - len(done)
-
     async def results(self, ticket_ids: tuple[str, ...]) -> tuple[TicketResult, ...]:
         """What became of tickets, for the figures of a queue run (spec H29)."""
         async with self._store.read() as tx:
@@ -373,67 +327,6 @@ class Host:
         async with self._store.read() as tx:
             found = await outbox.by_key(tx, key)
         return dict(found[0].receipt) if found and found[0].receipt else None
-
-    async def _ticket_card(self, tx: Tx, ticket_id: str) -> TicketView:
-        ticket, state = await tickets.ticket(tx, ticket_id)
-        run = await tickets.latest_run(tx, ticket_id)
-        waiting = tuple(q for q in await question_rows.of_ticket(tx, ticket_id) if q.state is QuestionState.OPEN)
-        stopped = None
-        if run is not None and run.state is RunState.DONE:
-            stopped = history.fold(await journal.entries(tx, ticket_id), run.id).stopped
-        return TicketView(ticket, state, run, _line(state, run, waiting, stopped), waiting)
-
-    async def _question_card(self, tx: Tx, question: Question) -> QuestionView | ToolView | DraftView:
-        claims = next((h.claims for h in self._health() if h.prefix == question.server), "")
-        if question.kind is QuestionKind.CHANGED_TOOL:
-            return ToolView(question, _headline(question), claims)
-        ticket, _ = await tickets.ticket(tx, question.ticket_id)
-        logs = history.runs(await journal.entries(tx, question.ticket_id))
-        records = history.records(logs)
-        if question.kind is QuestionKind.SIGN_OFF:
-            return await self._draft_card(tx, question, ticket, logs)
-        ended = next((r for r in records if r.call_id == question.call_id), None)
-        call = next((c for log in logs for c in log.calls if c.written.id == question.call_id), None)
-        outcome = call.ended.outcome if ended is not None and call is not None and call.ended is not None else None
-        earlier = tuple(r for r in records if r.call_id != question.call_id)
-        return QuestionView(question, ticket, _headline(question), outcome, earlier, claims)
-
-    async def _draft_card(self, tx: Tx, question: Question, ticket: Ticket, logs: list[history.RunLog]) -> DraftView:
-        mail = await outbox.by_key(tx, f"mail:{question.id}")
-        delivery, receipt = "", ""
-        if mail is not None:
-            item, state, why = mail
-            delivery = {"due": "sending", "trying": "sending", "done": "sent"}.get(state, state)
-            receipt = str((item.receipt or {}).get("receipt", "")) or why
-        edited = question.answer.text if question.answer and question.answer.action == "edit_and_send" else ""
-        flags = tuple(Flag(**flag) for flag in question.payload["flags"])
-        return DraftView(
-            question=question,
-            ticket=ticket,
-            text=edited or str(question.payload["text"]),
-            flags=flags,
-            calls=_named(history.records(logs), await question_rows.of_ticket(tx, ticket.id)),
-            stop_reason=StopReason(question.payload["stop_reason"]),
-            delivery=delivery,
-            receipt=receipt,
-            on_flag=self._config.review.on_flag,
-            model=logs[-1].turns[-1].replied.model if logs and logs[-1].turns else "",
-        )
-
-    async def _progress(self, tx: Tx, queue_run: tickets.QueueRun) -> ProgressView:
-        runs = await tickets.runs_of(tx, queue_run.id)
-        states = [run.state for run in runs]
-        outcomes = await journal_rows.count_outcomes(tx, tuple(run.id for run in runs))
-        return ProgressView(
-            id=queue_run.id,
-            started_by=queue_run.started_by.name,
-            total=queue_run.total,
-            worked=states.count(RunState.DONE),
-            waiting=states.count(RunState.WAITING),
-            running=any(state is not RunState.DONE for state in states),
-            stopped_by=queue_run.stopped_by,
-            outcomes=outcomes,
-        )
 
 
 def _added(answer: Answer) -> tuple[str, ...]:
@@ -452,47 +345,3 @@ def _a_number(field: Mapping[str, Json]) -> bool:
     kinds = [branch.get("type") for branch in branches if isinstance(branch, Mapping)]
     flat = {kind for each in kinds for kind in (each if isinstance(each, list) else [each])}
     return bool(flat & {"number", "integer"}) and "string" not in flat
-
-
-def _headline(question: Question) -> str:
-    return str(question.payload.get("headline") or question.payload.get("message") or question.server)
-
-
-def _named(records: Sequence[ToolCallRecord], questions: Sequence[Question]) -> tuple[ToolCallRecord, ...]:
-    """The call log as people read it: who consented and who answered the server, by name."""
-    people: dict[str, list[str]] = {}
-    for question in questions:
-        names = [approval.actor.name for approval in question.approvals]
-        if question.answered_by is not None and question.answer is not None and question.answer.action in APPROVING:
-            people.setdefault(question.call_id, []).extend([*names, question.answered_by.name])
-    return tuple(replace(r, allowed_by=" and ".join(people[r.call_id])) if r.call_id in people else r for r in records)
-
-
-def _no_card(key: str) -> Card:
-    raise NotFound(f"there is no card {key}")
-
-
-def _line(state: TicketState, run: Run | None, waiting: tuple[Question, ...], stopped: journal.Stopped | None) -> str:
-    """Where a ticket stands, in words."""
-    if waiting:
-        return _WAITS[waiting[-1].kind]
-    match state:
-        case TicketState.NEW:
-            return "New: nobody has worked this yet."
-        case TicketState.WORKING:
-            return "The model is working on it."
-        case TicketState.WAITING_FOR_CUSTOMER:
-            return "Answered: waiting for the customer."
-        case TicketState.DONE:
-            return "Done."
-        case TicketState.WAITING_FOR_US:
-            return f"Needs a person: {stopped.words}." if run is not None and stopped is not None else "Needs a person."
-
-
-_WAITS = {
-    QuestionKind.CONSENT: "Waiting for consent (see the thread).",
-    QuestionKind.INPUT_REQUEST: "Waiting for a lead's answer (see the thread).",
-    QuestionKind.SIGN_OFF: "A draft waits for sign-off (see the thread).",
-    QuestionKind.CHANGED_TOOL: "Waiting for an admin to look at a changed tool.",
-    QuestionKind.MAY_HAVE_RUN: "A call may have run: somebody has to look.",
-}

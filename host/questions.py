@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from host import journal
+from host.click_words import DONE, why_closed, wrong_person
 from host.config import HostConfig
 from host.forms import read_answer, read_fields
 from host.hours import moments
@@ -127,7 +128,7 @@ class Questions:
         async with self._store.read() as tx:
             question = await rows.get(tx, question_id)
         unfit = self._unfit(question, actor, answer) if answer is not None else self._barred(question, actor)
-        return self._closed(question) or _wrong_person(question, actor) or unfit
+        return why_closed(question, self._clock.now()) or wrong_person(question, actor) or unfit
 
     async def answer(
         self, question_id: str, actor: Actor, answer: Answer, then: Then | None = None, bound: str = ""
@@ -138,7 +139,8 @@ class Questions:
         """
         async with self._store.write() as tx:
             question = await rows.get(tx, question_id)
-            refused = self._closed(question) or _wrong_person(question, actor) or self._unfit(question, actor, answer)
+            refused = why_closed(question, self._clock.now()) or wrong_person(question, actor)
+            refused = refused or self._unfit(question, actor, answer)
             if refused is not None:
                 return refused
             read = _as_asked(question, answer)
@@ -155,7 +157,7 @@ class Questions:
             if then is not None:
                 await then(tx, closed)
         self._changed.ring()
-        return Taken(closed, f"{_DONE_WORDS[answer.action]}.")
+        return Taken(closed, f"{DONE[answer.action]}.")
 
     async def _approve(self, tx: Tx, question: Question, actor: Actor, answer: Answer) -> AnswerResult:
         """One of several: the question stays open for somebody else (spec H19)."""
@@ -267,25 +269,6 @@ class Questions:
             if question.state is QuestionState.OPEN:
                 await self._close(tx, question, state, note=note)
 
-    def _closed(self, question: Question) -> NotTaken | None:
-        when = question.answered_at.strftime("%H:%M") if question.answered_at else ""
-        who = question.answered_by.name if question.answered_by else "somebody"
-        match question.state:
-            case QuestionState.OPEN:
-                late = question.deadline <= self._clock.now()
-                return NotTaken(f"This expired: nobody answered in time. {_unanswered(question)}") if late else None
-            case QuestionState.ANSWERED:
-                return NotTaken(f"Already decided by {who} at {when} UTC: {_decision(question)}. Your click changed nothing.")
-            case QuestionState.EXPIRED:
-                return NotTaken(f"This expired: nobody answered in time. {_unanswered(question)}")
-            case QuestionState.CANCELLED:
-                return NotTaken(f"This was cancelled ({question.note}). Your click changed nothing.")
-            case QuestionState.SUPERSEDED:
-                newer = " Please use the newer card in the thread." if question.call_id and question.resumable else ""
-                return NotTaken(f"This card is out of date ({question.note}). Your click changed nothing.{newer}")
-            case QuestionState.UNDELIVERABLE:
-                return NotTaken(f"This question could not be delivered in time. {_unanswered(question)}")
-
     def _unfit(self, question: Question, actor: Actor, answer: Answer) -> NotTaken | None:
         if answer.action not in _ACTIONS[question.kind]:
             return NotTaken("That button does not belong to this card. Nothing was changed.")
@@ -366,61 +349,6 @@ def released_by_others(question: Question) -> tuple[str, ...]:
     """The users who approved the call whose release this question asks: another person gives it (spec H19)."""
     approved = question.payload.get("approved_by") or ()
     return (approved,) if isinstance(approved, str) else tuple(approved)
-
-
-_DONE_WORDS: Mapping[Action, str] = {
-    "approve": "Approved: it is looked at once more, and then runs",
-    "decline": "Declined: nothing runs, and the model is told why",
-    "accept": "Your answer goes to the server",
-    "cancel": "Cancelled: the server is told",
-    "send": "The reply is on its way",
-    "edit_and_send": "The edited reply is on its way",
-    "reject": "Rejected: nothing is sent",
-    "work_again": "The ticket is worked again with your hint",
-    "it_ran": "Noted: it ran",
-    "it_did_not_run": "Noted: it did not run",
-}
-
-
-_PAST: Mapping[Action, str] = {
-    "approve": "approved",
-    "decline": "declined",
-    "accept": "answered",
-    "cancel": "cancelled",
-    "send": "sent",
-    "edit_and_send": "edited and sent",
-    "reject": "rejected",
-    "work_again": "worked again",
-    "it_ran": "it ran",
-    "it_did_not_run": "it did not run",
-}
-
-
-def _unanswered(question: Question) -> str:
-    """What it means that nobody answered, by kind."""
-    match question.kind:
-        case QuestionKind.CONSENT:
-            return "Nothing ran."
-        case QuestionKind.INPUT_REQUEST:
-            return "The server got no answer." if question.resumable else "The server was told that nobody answered."
-        case QuestionKind.SIGN_OFF:
-            return "Nothing was sent."
-        case QuestionKind.CHANGED_TOOL:
-            return "The tool stays off."
-        case QuestionKind.MAY_HAVE_RUN:
-            return "Whether the call ran is still not known."
-
-
-def _decision(question: Question) -> str:
-    return _PAST[question.answer.action] if question.answer else "closed"
-
-
-def _wrong_person(question: Question, actor: Actor) -> NotTaken | None:
-    if actor.roles & set(question.roles):
-        return None
-    names = {"staff": "support staff", "lead": "a lead", "admin": "an admin"}
-    who = " or ".join(names[role] for role in question.roles) or "nobody (no one is configured)"
-    return NotTaken(f"Only {who} may decide this. Nothing was changed.")
 
 
 def _as_asked(question: Question, answer: Answer) -> Answer | NotTaken:

@@ -11,7 +11,7 @@ from host import history, journal
 from host.asks import edits_of
 from host.config import Limits
 from host.history import RunLog
-from host.loop import STOPPED, Begin, CallModel, Review, RunCalls, Step, Stop, next_step, over_limit
+from host.steps import STOPPED, Begin, CallModel, Review, RunCalls, Step, Stop, next_step, over_limit
 from host.types import Flag, Outcome, OutcomeKind, QuestionKind, QuestionState, StopReason
 
 LIMITS = Limits()
