@@ -22,11 +22,10 @@ from host.lint import lint
 from host.prompt import READ_RESOURCE, resource_tool
 from host.schemas import schema_problem
 from host.sessions import Sessions
-from host.types import Attached, Json, ListedTool, Pin, Tool
+from host.types import DEFINITION, Attached, Json, ListedTool, Pin, Tool
 
 log = logging.getLogger(__name__)
 
-KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 RESERVED = "desk"
 MAX_NAME = 64
 MIN_PRIORITY = 0.8
@@ -237,7 +236,7 @@ class Catalog:
             reasons += ["lint: " + "; ".join(findings)] if findings else []
             pin = Pin(digest=digest, definition=listed.definition, accepted=not reasons, why="; ".join(reasons))
         if pin.digest != digest:
-            parts = [key for key in KEYS if pin.definition.get(key) != listed.definition.get(key)]
+            parts = [key for key in DEFINITION if pin.definition.get(key) != listed.definition.get(key)]
             off = f"pin_mismatch: its {', '.join(parts) or 'definition'} changed since it was pinned"
         else:
             off = "" if pin.accepted else pin.why or "not accepted yet"
@@ -345,7 +344,7 @@ def check_prefixes(prefixes: Iterable[str]) -> None:
 
 def digest_of(definition: Mapping[str, Json]) -> str:
     """Over the six pinned fields alone, in canonical JSON (spec H7)."""
-    pinned = {key: definition[key] for key in KEYS if key in definition}
+    pinned = {key: definition[key] for key in DEFINITION if key in definition}
     return hashlib.sha256(json.dumps(pinned, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

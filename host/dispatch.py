@@ -1,4 +1,4 @@
-"""The single path to a tool call; the checkpoint's order reads top to bottom in `Dispatcher._check` and below (spec H8).
+"""The single path to a tool call; its order reads top to bottom in `Dispatcher._advance` and `Checkpoint.check` (spec H8).
 
 *cancelled or frozen?* → *readable?* → *known and pinned?* → *arguments valid?* → *grounded?* → *policy* → *person*, when asked →
 cancelled, frozen and pin looked at once more → *run*, with a timeout. In doubt it refuses. Waiting for a person holds nothing in

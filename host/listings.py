@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from mcp import Client, types
 
 from host.tap import Tap
-from host.types import Json, ListedResource, ListedTool
+from host.types import DEFINITION, Json, ListedResource, ListedTool
 
 #: A server whose pages never end is cut off at so many, or at so many characters of definitions.
 MAX_PAGES, MAX_SIZE = 100, 8 * 1024 * 1024
 FURTHER = "(further tools)"
-PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def _listed(tool: types.Tool) -> ListedTool:
     whole = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     task = (whole.get("execution") or {}).get("taskSupport")
     dropped = "it can only run as a task, which is not supported" if task == "required" else ""
-    return ListedTool(name=tool.name, definition={key: whole[key] for key in PINNED if key in whole}, dropped=dropped)
+    return ListedTool(name=tool.name, definition={key: whole[key] for key in DEFINITION if key in whole}, dropped=dropped)
 
 
 def _left_out(kept: list[types.Tool], tap: Tap) -> Iterator[ListedTool]:

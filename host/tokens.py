@@ -38,15 +38,6 @@ SERVICE_SUBJECT = "service"
 #: A token is renewed this long before its end, or at half of a life that is shorter than twice that.
 EARLY_SECONDS = 60.0
 UNSAID_LIFE = 300.0
-FETCHING: tuple[type[Exception], ...] = (
-    httpx2.HTTPError,
-    httpx2.InvalidURL,
-    RuntimeError,
-    TimeoutError,
-    TypeError,
-    ValueError,
-    OAuthFlowError,
-)
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

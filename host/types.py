@@ -347,12 +347,16 @@ class NeedsInput:
 ServerReply = Finished | NeedsInput
 
 
+DEFINITION = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+"""The six fields of a tool's definition that a pin covers (spec H7)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListedTool:
     """A tool as its server describes it now: the six pinned fields (spec H7), or why it had to be dropped."""
 
     name: str
-    definition: Mapping[str, Json]  # keys: name, title, description, inputSchema, outputSchema, annotations
+    definition: Mapping[str, Json]  # keys: those of DEFINITION that the server sent
     dropped: str = ""
 
 

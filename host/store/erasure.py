@@ -20,7 +20,6 @@ from host.types import Answer, Json, OutboxKind, QuestionKind, RunState, Ticket,
 
 ERASED = "erased"
 """What stands where a customer's name stood."""
-_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)

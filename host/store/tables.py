@@ -1,7 +1,7 @@
 """All tables (spec H18, H30, H31). Times are ISO text in UTC; JSON is text, so that SQLite and PostgreSQL hold the same bytes.
 
-Personal data stands in `tickets.data`, `payloads.body`, `questions.payload/answer` and `outbox.payload` alone, so that it can be
-erased while the journal's chain still verifies.
+Personal data stands in `tickets` (data, customer_id), `payloads` (salt, body), `questions` (payload, answer, approvals, note),
+`runs.hint` and `outbox` (payload, receipt, why) alone, so that it can be erased while the journal's chain still verifies.
 """
 
 from __future__ import annotations
