@@ -320,9 +320,11 @@ class Catalog:
         config = self._servers[prefix]
         wanted = dict.fromkeys(config.resources)
         listed = await self._sessions.list_resources(prefix)
-        kept = {uri: server for uri, server in self._listed.items() if server != prefix}
-        # an address that two servers list belongs to the one that listed it first
-        self._listed = {**{resource.uri: prefix for resource in listed}, **kept}
+        self._listed = {uri: server for uri, server in self._listed.items() if server != prefix}
+        for resource in listed:  # an address that two servers list is the first one's, and a trusted one's before a stranger's
+            holder = self._listed.get(resource.uri)
+            if holder is None or (config.trusted and not self._servers[holder].trusted):
+                self._listed[resource.uri] = prefix
         for resource in listed if config.trusted else ():
             if "assistant" in resource.audience and (resource.priority or 0.0) >= MIN_PRIORITY:
                 wanted[resource.uri] = None
