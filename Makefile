@@ -12,6 +12,8 @@ PYTHON ?=
 CANDIDATES := python3.11 python3.12 python3.13 python3
 # More words for pytest: make test ARGS="tests/host -x".
 ARGS ?=
+# How many processes run the tests side by side; a file's tests stay together.
+WORKERS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,7 +37,7 @@ install: compiler $(VENV)/.full
 	@$(BIN)/deskhand model fetch
 
 test: machine install judges
-	@exec $(BIN)/python -m pytest $(ARGS)
+	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 # Other people's servers and suites, exactly pinned, into build/judges: before pytest, which reaches loopback alone.
 judges: $(VENV)/.base

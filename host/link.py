@@ -38,7 +38,7 @@ from host.types import ListedTool, ServerHealth
 
 log = logging.getLogger(__name__)
 
-CONNECT_SECONDS = 30.0
+CONNECT_SECONDS, START_SECONDS = 30.0, 5.0
 SHORT_LIFE, PROOF_SECONDS, LISTEN_SECONDS = 5.0, 3.0, 3.0
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
 MAX_CLAIMS = 200
@@ -113,13 +113,13 @@ class Link:
 
     async def settled(self) -> None:
         """Waits until it is connected or down, while there is hope: a server that hangs holds up nobody for longer than one call
-        may take, counted from its start or its loss."""
+        may take (and no less than a program needs to start), counted from its start or its loss."""
         with anyio.CancelScope(deadline=self._hoped_until):
             while self._state == "connecting" and not self._stopping:
                 await self._turned.wait()
 
     def _hope(self) -> None:
-        self._hoped_until = anyio.current_time() + self.config.timeout_seconds
+        self._hoped_until = anyio.current_time() + max(self.config.timeout_seconds, START_SECONDS)
 
     async def _own(self) -> None:
         delay = 0.0

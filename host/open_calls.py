@@ -69,7 +69,10 @@ class OpenCalls:
     ) -> bool | None:
         self.closing = True
         self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(kind, error, trace)
+        try:
+            return await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            self._open.clear()
 
     def __len__(self) -> int:
         return len(self._open)
