@@ -228,7 +228,8 @@ async def close_days(store: Store, clock: Clock, zone: tzinfo) -> int:
     now = clock.now()
     day = (now.astimezone(zone) - timedelta(days=1)).date().isoformat()
     async with store.read() as tx:  # often asked, seldom due: a timer takes no lock in vain
-        if await _is_closed(tx, day):
+        midnight = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        if await _is_closed(tx, day) or not await chains.heads(tx, midnight):  # of the second, no day has ended yet
             return 0
     async with store.write() as tx:
         heads = await chains.heads(tx, now - SETTLED)

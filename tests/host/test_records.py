@@ -196,9 +196,9 @@ async def test_days_that_were_missed_are_closed_by_one_head_that_says_so(store: 
 async def test_a_day_turns_in_the_configured_zone(store: Store, clock) -> None:
     await write(store, clock, "one")
     clock.moment = datetime(2026, 6, 2, 22, 30, tzinfo=UTC)
-    assert await close_days(store, clock, UTC) == 1, "the day before, in which the program did not run"
+    assert await close_days(store, clock, UTC) == 0, "it is still the first day"
     assert await close_days(store, clock, ZoneInfo("Europe/Berlin")) == 1
-    assert [one.day for one in await house(store)] == ["2026-06-01", "2026-06-02"]
+    assert [one.day for one in await house(store)] == ["2026-06-02"]
 
 
 async def test_what_is_written_in_the_last_moment_counts_for_the_next_day(store: Store, clock) -> None:
