@@ -21,8 +21,7 @@ from host.midcall import AskDuring, Inbox, Patience
 from host.probes import DiscoverMemory
 from host.replies import ANSWER, FOREIGN, MARK, MAX_TEXT, Mark, mapped, reply_of, url_consent
 from host.tap import Tap
-from host.tokens import SERVICE_SUBJECT
-from host.types import ListedResource, ListedTool, NeedsInput, ServerReply
+from host.types import SERVICE, ListedResource, ListedTool, NeedsInput, ServerReply
 
 #: The SDK's own clock of a call: ours is shorter, and stands still while a person is asked.
 NEVER = 10.0**9
@@ -143,7 +142,7 @@ class Connection:
         send: Callable[[Client, Tap], Awaitable[T]],
         mark: Mark,
         patience: Patience,
-        subject: str = SERVICE_SUBJECT,
+        subject: str = SERVICE.subject,
         state_given: bool = False,
         inbox: Inbox | None = None,
     ) -> T:

@@ -55,7 +55,7 @@ from host.open_calls import OpenCall, OpenCalls
 from host.port import Clock
 from host.prompt import READ_RESOURCE, REPLY
 from host.questions import Questions
-from host.sessions import AskDuring, Sessions
+from host.sessions import CANCEL, AskDuring, Sessions
 from host.store import journal as journal_rows
 from host.store import outbox, servers, tickets
 from host.store.codec import dumps, iso
@@ -80,7 +80,6 @@ from host.types import (
 logger = logging.getLogger(__name__)
 
 
-CANCEL: Mapping[str, Json] = {"action": "cancel"}
 PATIENCE = timedelta(minutes=15)
 """How long an answer is kept for a server that is not there."""
 LONGEST_PAUSE = 2.0

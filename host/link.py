@@ -32,9 +32,9 @@ from host.midcall import CANCEL, Inbox, Patience
 from host.probes import AUTO, DiscoverMemory, Known, config_digest, misled
 from host.replies import CONNECT, FOREIGN, MARK, MAX_MESSAGE, Mark, mapped, root
 from host.tap import Tap
-from host.tokens import SERVICE_SUBJECT, Tokens
+from host.tokens import Tokens
 from host.transports import HttpClients, LastWords, stdio
-from host.types import ListedTool, ServerHealth
+from host.types import SERVICE, ListedTool, ServerHealth
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ class Link:
         if self.config.command:
             opened = self._open_stdio(modes, words)
         else:
-            opened = self._open_http(SERVICE_SUBJECT, modes, mark, ended=self._end)
+            opened = self._open_http(SERVICE.subject, modes, mark, ended=self._end)
         try:
             with anyio.fail_after(CONNECT_SECONDS) as scope:
                 async with opened as (client, tap), anyio.create_task_group() as tasks:

@@ -19,11 +19,11 @@ from pydantic import TypeAdapter
 from host.config import ServerConfig
 from host.connection import Connection
 from host.errors import NotFound, Unavailable
-from host.midcall import AskDuring
+from host.midcall import CANCEL, AskDuring
 from host.probes import DiscoverMemory
 from host.types import Json, ListedResource, ListedTool, ServerHealth, ServerReply
 
-__all__ = ["AskDuring", "DiscoverMemory", "Sessions"]
+__all__ = ["CANCEL", "AskDuring", "DiscoverMemory", "Sessions"]
 
 _RESPONSES: TypeAdapter[types.InputResponses] = TypeAdapter(types.InputResponses)
 #: Libraries whose own log lines may hold messages, results or secrets (spec H16).

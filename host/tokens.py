@@ -33,8 +33,8 @@ from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_serv
 from host.config import OAuthConfig, ServerConfig
 from host.errors import Unavailable
 from host.transports import fetching_client
+from host.types import SERVICE
 
-SERVICE_SUBJECT = "service"
 #: A token is renewed this long before its end, or at half of a life that is shorter than twice that.
 EARLY_SECONDS = 60.0
 UNSAID_LIFE = 300.0
@@ -63,7 +63,7 @@ class Tokens:
 
     def principal(self, subject: str) -> str:
         """Whose token acts for `subject`: the person's own where the server knows persons, else the service's."""
-        return subject if self.config.staff_tokens_file else SERVICE_SUBJECT
+        return subject if self.config.staff_tokens_file else SERVICE.subject
 
     async def token(self, subject: str) -> str:
         """Raises Unavailable when the configured place holds no token: never falls back to another person's."""
@@ -71,7 +71,7 @@ class Tokens:
             staff = await self._staff()
             if subject in staff:
                 return staff[subject]
-            if subject != SERVICE_SUBJECT:
+            if subject != SERVICE.subject:
                 raise Unavailable(f"{self.prefix} has no token for {subject}; add it to {self.config.staff_tokens_file}")
         if self.config.oauth is not None:
             return await self._fetched(self.config.oauth)
