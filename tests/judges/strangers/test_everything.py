@@ -115,9 +115,10 @@ async def test_a_long_operation_is_waited_for_within_the_servers_time(open_house
 async def test_one_that_takes_longer_times_out_and_the_next_call_works(open_house, everything) -> None:
     async with open_house(all=everything.model_copy(update={"timeout_seconds": 1.0})) as house:
         late, after = await house.work(
-            one("trigger-long-running-operation", duration=3, steps=1), one("echo", message="still there")
+            one("trigger-long-running-operation", duration=3, steps=10), one("echo", message="still there")
         )
         assert late.outcome is OutcomeKind.TIMED_OUT
+        assert "it reported progress" in late.note
         assert after.text == "Echo: still there"
 
 
